@@ -32,7 +32,7 @@ LAYERS = {
         "adversaries": "* recipes mdp environments.base",
         "logs": "* recipes mdp oracles misfit agents.agent agents.base",
         "loading": "* recipes mdp oracles agents",
-        "runs": "* recipes mdp planning theory misfit agents environments adversaries delays logs",
+        "runs": "* recipes mdp planning oracles.counts theory misfit agents environments adversaries delays logs",
         "checks": "* recipes mdp planning oracles environments adversaries delays agents theory",
     },
     "omg_lab": {
@@ -87,6 +87,7 @@ UNSAFE_MODULES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib
 
 PROBES = {
     "fingerprint": "a function of the user may have one",
+    "has_intercept": "so may this: features with a constant of their own",
     "space": "what `check_agent` is given may be anything",
     "_real_set_num_threads": "threadpoolctl's controllers differ by BLAS",
     "initial_state_distrib": "an attribute of Gymnasium's toy texts only",

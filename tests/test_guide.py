@@ -63,6 +63,7 @@ LONG = {
     "gymnasium.md",
     "own-world.md",
     "regressor.md",
+    "smokers.md",
     "tutorial.md",
 }
 """Pages that take some seconds."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from omg_cmdp import plan
 
+from .anchors import anchors
 from .decisions import decisions
 from .oracles import oracles
 from .planner import against_peer
@@ -19,6 +20,7 @@ from .timing import GAMMA, random_mdp
 
 PARTS: dict[str, Callable[..., Report]] = {
     "planner": against_peer,
+    "anchors": anchors,
     "oracles": oracles,
     "decisions": decisions,
 }

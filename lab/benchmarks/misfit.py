@@ -120,10 +120,9 @@ def first_word(case: Case, seed: int) -> tuple[int | None, str]:
 
 def main() -> None:
     """Print a row for each case."""
-    most = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
     print("| world and oracles | class holds the truth | spoke | median of episodes until then |\n|---|---|---|---|")
     for case in CASES:
-        seeds = most if case.fits else -(-most // 2)
         words = [first_word(case, seed) for seed in range(FIRST_SEED, FIRST_SEED + seeds)]
         spoke = [episodes for episodes, _ in words if episodes is not None]
         until = f"{np.median(spoke):.0f}" if spoke else ""

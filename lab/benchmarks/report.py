@@ -15,7 +15,7 @@ from typing import Any
 import omg_cmdp
 
 RESULTS = Path(__file__).parent / "results"
-_PACKAGES = ("numpy", "scipy", "numba", "cvxpy", "clarabel", "river", "scikit-learn")
+_PACKAGES = ("numpy", "scipy", "numba", "cvxpy", "clarabel", "piqp", "quantecon", "river", "scikit-learn")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,7 @@
 A function of compiled code takes and fills plain arrays, and has a decorator from here:
 
     compiled       an entry point, which Python calls
-    inner          a function that only compiled code calls; it compiles in less time
+    inner          a function that only compiled code calls; it compiles in less time (see `_compilers`)
     leaf           the same, for functions that allocate nothing: twice as fast for small arrays
 
 Arithmetic is always exactly as written. A loop is compiled twice, with vectors and without, and which of the two runs
@@ -12,7 +12,6 @@ sum or to divide by multiplying, the two would differ in their last bits, and so
 
 With NUMBA_DISABLE_JIT=1 everything works in plain Python, to debug, hundreds of times slower. What plain Python cannot
 do as it is written, such as a call of BLAS, has a second form beside it.
-
 Elsewhere in the package, `compiled = Lazy("omg_cmdp.mdp.compiled")` stands for such a module. It is imported with the
 first call of one of its functions: `import omg_cmdp` stays light, and compiles nothing.
 """
@@ -34,7 +33,10 @@ from typing import Any
 
 _PACKAGES = ("omg_cmdp", "omg_lab")
 """The packages with compiled code."""
+_MANGLED = tuple(f"_ZN{len(name)}{name}" for name in _PACKAGES)
+"""How the names of their compiled functions begin."""
 
+_functions = {"decorated": 0, "compiled": 0}
 _EXACT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 # Code that takes a dozen arrays out of Python's tuples is longer than most functions, and is compiled for each.
 _INNER: dict[str, Any] = {**_EXACT, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -56,9 +58,8 @@ def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
 
         if in_plain_python():
             return function
-        if options is not _EXACT:
-            options["pipeline_class"] = _part()
-        dispatcher = numba.njit(**options)(function)
+        _functions["decorated"] += 1
+        dispatcher = numba.njit(**options, pipeline_class=_compilers()[options is not _EXACT])(function)
         try:
             dispatcher._cache = _kept()(function)
         except RuntimeError:  # numba found no folder to write to
@@ -138,22 +139,45 @@ one_thread = _OneThread()
 
 @functools.cache
 def _announce_compilation() -> None:
-    """Tell the user, once, that the wait is compilation."""
+    """Tell the user, once, that the wait is compilation, and how far it has come."""
     from numba.core import event
 
+    # Not an import statement: compiled code is not made from it, and need not be made again when it changes.
+    progress: Any = importlib.import_module("omg_cmdp.progress")
+
+    def is_ours(event: Any) -> bool:
+        return event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES
+
     class Notice(event.Listener):
+        under_way, bar = 0, progress.Bar("compile")
+
         def on_start(self, event: Any) -> None:
-            if event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES:
-                _say_once("compiling for this machine (about a minute)")
+            self.under_way += is_ours(event)
+            if is_ours(event) and self.under_way == 1:
+                _say_once("compiling for this machine (about 20 seconds)")
+                left = _functions["decorated"] - _functions["compiled"]
+                self.bar = progress.Bar("compile", left, unit="parts")
+                self.bar.__enter__()
 
         def on_end(self, event: Any) -> None:
-            pass
+            if not is_ours(event):
+                return
+            _functions["compiled"] += 1
+            self.under_way -= 1
+            self.bar.update(note=event.data["dispatcher"].py_func.__name__)
+            if not self.under_way:
+                self.bar.total = self.bar.done  # what nobody called was not compiled
+                self.bar.__exit__(None, None, None)
 
     event.register("numba:compile", Notice())  # type: ignore[no-untyped-call]
 
 
+def count_compilations() -> int:
+    """Return the number of functions that this process has compiled, rather than loaded."""
+    return _functions["compiled"]
+
+
 def _announce_no_cache() -> None:
-    """Tell the user, once, that the wait will come back, and how to avoid it."""
     _say_once("compiled code cannot be kept, and every process compiles; set NUMBA_CACHE_DIR to a writable folder")
 
 
@@ -163,20 +187,31 @@ def _say_once(line: str) -> None:
 
 
 @functools.cache
-def _part() -> Any:
-    """Return numba's compiler, made to stop at intermediate code.
+def _compilers() -> tuple[type, type]:
+    """Return numba's compiler, as made for entry points and for functions that only compiled code calls.
 
     numba optimises a function together with all that it calls, and makes machine code of the whole: in a chain of five
-    calls the last function goes through this five times. Here only entry points do, which alone are ever run.
+    calls the last function goes through this five times. Here such functions stay intermediate code, and are linked
+    into the entry points, which alone are ever run.
     """
     codegen: Any = importlib.import_module("numba.core.codegen")
     compiler: Any = importlib.import_module("numba.core.compiler")
 
-    class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
-        """Code to link into an entry point. It has no address, and is kept without machine code."""
+    class Whole(codegen.JITCodeLibrary):  # type: ignore[misc]
+        """The code of an entry point and of all that it calls."""
 
         def _optimize_final_module(self) -> None:
-            pass
+            # Private to the entry point, parts lose the arguments that they do not use: tuples of arrays are passed
+            # by value, and a dozen arrays are a hundred words.
+            for function in self._final_module.functions:
+                if function.linkage.name == "linkonce_odr" and function.name.startswith(_MANGLED):
+                    function.linkage = "internal"
+            super()._optimize_final_module()
+
+    class Fragment(codegen.JITCodeLibrary):  # type: ignore[misc]
+        """Code to link into an entry point: it has no address, and is kept without machine code."""
+
+        _optimize_final_module = staticmethod(lambda: None)
 
         def _finalize_final_module(self) -> None:
             self._finalized = True
@@ -188,19 +223,20 @@ def _part() -> Any:
         def serialize_using_object_code(self) -> Any:
             return self.serialize_using_bitcode()
 
-        @property
-        def codegen(self) -> Any:
-            return self
+        # What numba would set with `codegen.set_env` has no address either, and serves Python objects only.
+        codegen = property(lambda self: self)
+        set_env = staticmethod(lambda name, environment: None)
 
-        def set_env(self, name: str, environment: Any) -> None:
-            """Do nothing: what numba would set serves Python objects, of which we have none."""
+    def made_with(library: Any) -> type:
+        class Compiler(compiler.Compiler):  # type: ignore[misc]
+            def compile_extra(self, function: Callable[..., Any]) -> Any:
+                self.state.library = library(self.state.targetctx.codegen(), function.__qualname__)
+                self.state.library.enable_object_caching()
+                return super().compile_extra(function)
 
-    class PartCompiler(compiler.Compiler):  # type: ignore[misc]
-        def compile_extra(self, function: Callable[..., Any]) -> Any:
-            self.state.library = Part(self.state.targetctx.codegen(), function.__qualname__)
-            return super().compile_extra(function)
+        return Compiler
 
-    return PartCompiler
+    return made_with(Whole), made_with(Fragment)
 
 
 @functools.cache
@@ -247,10 +283,7 @@ def _digest(module: str) -> str:
 
 @functools.cache
 def _source(module: str) -> tuple[str, list[str]]:
-    """Return the source of a module of this package, and all names that it imports from the package.
-
-    Some of these are modules and some are what is in them; of the latter there is no source.
-    """
+    """Return the source of a module, and what it imports of ours: modules, and names in them, which have no source."""
     try:
         spec = importlib.util.find_spec(module)
     except ImportError:  # a name that is no module, or a room whose optional package is missing

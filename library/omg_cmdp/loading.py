@@ -16,8 +16,12 @@ from omg_cmdp.recipes.files import unpack_recipe, without_recipe
 from omg_cmdp.recipes.recipe import PACKAGES, Made, Missing, Recipe, holes, walk
 from omg_cmdp.validation import file_path
 
-LEAST_ROOM, ROOM = 2**27, 2**12
-"""Tables that a file asks for may have `LEAST_ROOM` numbers, or `ROOM` times those that are in it."""
+LEAST_ROOM, LEAST_SPACE, ROOM = 2**23, 2**27, 2**12
+"""How many numbers an oracle or a policy may have, whatever is in the file; and how many times those that are in it.
+
+An oracle saves what it learns, and so a true file is seldom much smaller. Adapters are the exception: their tables have
+S times the numbers that they save, once for each copy of the model.
+"""
 
 
 def load(path: str | os.PathLike[str], **parts: Any) -> Agent:
@@ -153,9 +157,9 @@ def _check_sizes(recipes: Iterable[Recipe], count: int) -> None:
         if issubclass(kind, Space):
             sizes["horizon"] = part.arguments.get("horizon", 1)
         if not part.arguments.get("shared"):  # matrices over the features, one for each pair
-            sizes["features"] = sizes.get("dimension", 1)
+            sizes |= {f"{name} again": sizes[name] for name in ("dimension", "bases") if name in sizes}
         needed = math.prod(max(1, each) for each in sizes.values() if type(each) is int)
-        if needed > max(LEAST_ROOM, ROOM * count):
+        if needed > max(LEAST_SPACE if issubclass(kind, Space) else LEAST_ROOM, ROOM * count):
             told = ", ".join(f"{name} {each}" for name, each in sizes.items())
             raise ValueError(f"a {part.name} with {told} does not fit the {count} numbers in the file")
 

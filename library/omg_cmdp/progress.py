@@ -83,6 +83,12 @@ class Bar:
                 self._next = now + PAUSE
                 self._write(self.line(now))
 
+    def clear(self) -> None:
+        """Leave the line to something else that is printed; the next update draws the bar below it."""
+        if self._drawn:
+            self._write("", end="\r")
+            self._next = 0.0
+
     def line(self, now: float | None = None) -> str:
         """Return the line as it stands."""
         began, first = self._first or (0.0, self.done)

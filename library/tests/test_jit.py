@@ -29,9 +29,9 @@ def twice_the_limit(x):
     return helpers.twice(x * LIMIT)
 """
 HELPERS = """
-from omg_cmdp.jit import compiled
+from omg_cmdp.jit import inner
 
-@compiled
+@inner
 def twice(x):
     return 2.0 * x
 """
@@ -53,7 +53,8 @@ def package(tmp_path):
         path = ours / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    shutil.copy(Path(omg_cmdp.__file__).parent / "jit.py", ours / "jit.py")
+    for name in ("jit.py", "progress.py"):
+        shutil.copy(Path(omg_cmdp.__file__).parent / name, ours / name)
     return ours
 
 
@@ -218,3 +219,20 @@ def test_plain_python_plans_decides_and_learns_the_same():
     )
     assert ran.returncode == 0, ran.stderr
     np.testing.assert_allclose(json.loads(ran.stdout), plain_python.results(), atol=1e-7)
+
+
+@pytest.mark.slow
+def test_a_cache_for_any_processor_serves_the_next_process(tmp_path):
+    """As in the image of a trial: the second process compiles nothing, whichever machine filled the cache."""
+    said = []
+    for _ in range(2):
+        ran = subprocess.run(
+            [sys.executable, "-m", "omg_cmdp", "warm-up"],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append((ran.stdout.strip(), "compiling" in ran.stderr))
+    assert re.fullmatch(r"\d+ functions compiled", said[0][0])
+    assert said[1] == ("nothing to compile: all was in the cache", False)

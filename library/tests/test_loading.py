@@ -223,6 +223,7 @@ BAD = {
     "an endless horizon": Recipe(
         "omg_cmdp", "Uniform", {"space": Recipe("omg_cmdp", "Space", {**SIZE, "horizon": 10**12})}
     ),
+    "matrices that take minutes": Recipe("omg_cmdp", "BasisDynamics", {**SIZE, "bases": 10**4}),
     "a table beyond all memory": Recipe(
         "omg_cmdp",
         "Greedy",

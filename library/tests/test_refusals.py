@@ -227,9 +227,12 @@ def test_only_a_trajectory_is_learned_from(wrong):
 
 @pytest.mark.parametrize("wrong", ["rewards", "dynamics"])
 def test_both_oracles_learn_or_neither(wrong):
-    small = {**SIZES, "states": 2}
-    rewards = oracles.CountRewards(**(small if wrong == "rewards" else SIZES))
-    dynamics = oracles.CountDynamics(**(small if wrong == "dynamics" else SIZES))
+    """Functions say their sizes with the first context only."""
+    steps = {"horizon": SIZES["horizon"]}
+    rewards = oracles.KnownRewards(lambda _: np.zeros((2, 2)), **steps)
+    dynamics = oracles.KnownDynamics(lambda _: np.full((2, 2, 2), 0.5), **steps)
+    rewards = rewards if wrong == "rewards" else oracles.CountRewards(**SIZES)
+    dynamics = dynamics if wrong == "dynamics" else oracles.CountDynamics(**SIZES)
     agent = omg.OMG(omg.Space(**SIZES), rewards, dynamics)
     before = bits(agent)
     with pytest.raises(ValueError, match="`"):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.misfit import sentence
+from omg_cmdp.misfit.judgement import sentence
 from omg_cmdp.persistence import State as Arrays
 from omg_trial.episodes import Dataset
 from omg_trial.state import LearningTask

@@ -14,6 +14,7 @@ from omg_trial.desk import Desk
 from omg_trial.replay import replay
 from omg_trial.watching.checks import CHECKS, findings
 from omg_trial.watching.incidents import tick
+from omg_trial.watching.losses import Losses
 from omg_trial.watching.process import Process
 from omg_trial.watching.view import TrialView
 from trial.tests.trials import TEXT, Clock, desk, person, trial
@@ -247,6 +248,14 @@ def disk_full(scene):
 
 GREEDY = TEXT.replace("floor = 0.1", "floor = 0.1\ngamma = 1e9")
 LABELS = TEXT[: TEXT.index("[context.columns]")] + '[context]\nlabels = ["young", "old"]\n[rewards]\n[dynamics]\n'
+
+
+def all_is_known(scene):
+    """Judge the trial by somebody else, to whom everything is settled."""
+    told = Losses(episodes=10, total=1.0, week=0.1, settled=1.0, reason="")
+    scene.process.losses = mock.Mock(look=lambda view: told)
+
+
 WINDOW = '[window]\nbegin = "08:00"\nend = "20:00"\noutside = "nothing"\n'
 EXPECTED = TEXT.replace("fallback =", "decisions_per_week = 4\nfallback =")
 WRONG = {
@@ -263,6 +272,7 @@ WRONG = {
     "silence": ("expected decisions", "yellow", silence, "", TEXT),
     "too few": ("expected decisions", "yellow", too_few, "", EXPECTED),
     "too many": ("expected decisions", "yellow", too_many, "", EXPECTED),
+    "all is known": ("settled", "yellow", all_is_known, "[watch]\nsettled = 0.9\n", TEXT),
     "no rewards": ("overdue rewards", "yellow", no_rewards, "", TEXT),
     "unasked": ("unmatched outcomes", "yellow", unasked, "", TEXT),
     "contradiction": ("contradictory states", "yellow", contradiction, "", TEXT),

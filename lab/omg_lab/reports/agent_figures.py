@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from omg_lab.reports.ceiling_figures import ceiling_figure
 from omg_lab.reports.drawing import Figure, canvas, legend, logarithmic, looks, thinned
 from omg_lab.reports.formats import number
 from omg_lab.reports.scenarios import Scenario
@@ -18,7 +19,7 @@ ERRORS = {
 
 def agent_figures(scenario: Scenario) -> list[Figure]:
     """Return the figures about the agent in focus, without those that have nothing to show."""
-    drawn = (exploration(scenario), model_errors(scenario))
+    drawn = (ceiling_figure(scenario), exploration(scenario), model_errors(scenario))
     return [figure for figure in drawn if figure is not None]
 
 

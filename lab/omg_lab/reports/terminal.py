@@ -11,10 +11,10 @@ from typing import Any, Self, final
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from omg_cmdp.documents import plain
+from omg_cmdp.progress import Bar
 from omg_lab.audit.audit import combine
 from omg_lab.reports.scenarios import scenarios
 from omg_lab.reports.sentences import exploring_pays
@@ -32,55 +32,43 @@ def print_line(console: Console, text: str) -> None:
 
 @final
 class RunDisplay:
-    """A line for each run that ends; on a terminal, also a bar for each run under way and one for all."""
+    """A line for each run that ends; on a terminal also a bar for all of them, with the time left."""
 
     def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
         self._console = console
         self._episodes = {task.name: task.episodes for task in tasks}
-        self._ended, self._waiting = 0, set[str]()
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[measured]}"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._all = self._bars.add_task("all runs", total=sum(self._episodes.values()), measured="")
-        self._lines: dict[str, TaskID] = {}
+        self._played, self._ended, self._waiting = dict.fromkeys(self._episodes, 0), 0, set[str]()
+        self._bar = Bar("all runs", sum(self._episodes.values()), show=console.is_terminal)
 
     def __enter__(self) -> Self:
-        self._bars.start()
+        self._bar.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bars.stop()
+        self._bar.__exit__(None, None, None)
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
-        run = event.run
+        run, note = event.run, ""
         if isinstance(event, RunProgress):
-            self._move(run, event.episode, "" if math.isnan(event.regret) else f"regret {event.regret:.1f}")
+            self._played[run] = event.episode
+            note = run if math.isnan(event.regret) else f"{run}: regret {event.regret:.1f}"
         elif isinstance(event, Lost):
-            print_line(self._console, f"{run}: its worker died; a new one continues from the last checkpoint")
+            self._print(f"{run}: its worker died; a new one continues from the last checkpoint")
         elif isinstance(event, Waiting):
             if run not in self._waiting:
                 self._waiting.add(run)
                 waits = "another process is playing it; waiting for its result (Ctrl-C stops waiting)"
-                print_line(self._console, f"{run}: {waits}")
+                self._print(f"{run}: {waits}")
         else:
-            self._ended += 1
+            self._ended, self._played[run] = self._ended + 1, self._episodes[run]
             outcome = f" failed: {event.error}" if isinstance(event, Failed) else f": {_measured(event.result)}"
-            print_line(self._console, f"{self._ended}/{len(self._episodes)} {run}{outcome}")
-            self._move(run, self._episodes[run])
+            self._print(f"{self._ended}/{len(self._episodes)} {run}{outcome}")
+        self._bar.update(sum(self._played.values()), note)
 
-    def _move(self, run: str, episode: int, measured: str = "") -> None:
-        """Move the bar of a run, which disappears at the end, and that of all runs."""
-        if run not in self._lines:
-            self._lines[run] = self._bars.add_task(run, total=self._episodes[run], measured="")
-        self._bars.update(self._lines[run], completed=episode, measured=measured, visible=episode < self._episodes[run])
-        self._bars.update(self._all, completed=sum(task.completed for task in self._bars.tasks if task.id != self._all))
+    def _print(self, text: str) -> None:
+        self._bar.clear()
+        print_line(self._console, text)
 
 
 def _measured(result: Mapping[str, Any]) -> str:

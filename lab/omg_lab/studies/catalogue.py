@@ -58,12 +58,6 @@ class Part:
         """Return what a configuration says of it."""
         return {"kind": self.kind, **self.options, **({DIGEST: self.digest} if self.digest else {})}
 
-    @classmethod
-    def of(cls, name: str, resolved: Options) -> Part:
-        """Return the part of which a configuration says this."""
-        options = {key: value for key, value in resolved.items() if key not in ("kind", DIGEST)}
-        return cls(name=name, kind=resolved["kind"], options=options, digest=resolved.get(DIGEST, ""))
-
     def named_outside(self, table: str) -> tuple[list[str], list[str]]:
         """Return the names outside the package that it uses, and the files of contexts."""
         names = [] if self.kind in KINDS[table] else [self.kind]

@@ -5,18 +5,17 @@
     seed = 0                 all random streams of all runs follow from it
     checkpoint = 1000        episodes between checkpoints
     propensities = false     whether states, actions, rewards and propensities are logged, for exports
+    ceiling = false          whether logs say what has been lost at most
     delay = 10               episodes until an agent learns from one; or { kind = "geometric", mean = 10.0 }
 
     [worlds.NAME]  [adversaries.NAME]  [agents.NAME]     kind = "..." (by default NAME itself), and its options
 
-    [vary]                   for rates: every world in other sizes, one size at a time
-    H = [2, 4, 8]            T, S, A or H, and its values; [] stands for values around each world's own
+    [vary]  H = [2, 4, 8]    for rates: worlds in other sizes of T, S, A or H; [] for values around each world's own
 
 A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, which
 contexts a report is to `show` policies for, and the `state_names`, `action_names` and `feature_names` there. Before a
-plan is returned, every world, adversary and agent is built once, and every agent answers a context and those to show,
-so that a mistake is found before anything runs. A kind may be
-`module:Name`; it is imported because a file that the user has named says so, and never because stored results do.
+plan is returned, everything is built once, and every agent answers a context and those to show: mistakes are found
+before anything runs. A kind `module:Name` is imported only because a file that the user has named says so.
 """
 
 from __future__ import annotations
@@ -195,6 +194,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "seeds": _seeds,
     "checkpoint": positive_integer,
     "propensities": _switch,
+    "ceiling": _switch,
     "delay": _delay,
     "vary": _vary,
 }

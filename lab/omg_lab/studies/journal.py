@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SUMMED = (
     *("regret", "reward_loss", "dynamics_loss", "reward_error", "dynamics_error"),
     *("optimum_error", "plan_gap", "policy_error", "exploration", "best_policy_regret", "return", "optimal_value"),
-    *("seconds_deciding", "seconds_playing", "seconds_learning", "seconds_accounting"),
+    *("seconds_deciding", "seconds_playing", "seconds_learning", "seconds_accounting", "ceiling"),
 )
 """The columns that are summed."""
 
@@ -38,7 +38,7 @@ MOST_TIMES, FEW_BYTES = 1000, 2**24
 LISTS = ("states", "actions", "rewards", "propensities")
 """The columns of lists, which a log of propensities has."""
 
-LOGGED_TOTALS = SUMMED[:10]
+LOGGED_TOTALS = (*SUMMED[:10], "ceiling")
 """The columns whose running totals are in the log, as `cumulative_...`."""
 
 _PLACES = [COLUMNS.index(name) for name in SUMMED]
@@ -142,7 +142,8 @@ class Journal:
         columns |= {name: [value] * len(episodes) for name, value in self.labels.items()}
         columns["context"] = contexts
         columns |= {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(COLUMNS)}
-        columns |= {f"cumulative_{name}": np.ascontiguousarray(sums[:, i]) for i, name in enumerate(LOGGED_TOTALS)}
+        for name in LOGGED_TOTALS:
+            columns[f"cumulative_{name}"] = np.ascontiguousarray(sums[:, SUMMED.index(name)])
         if self._trajectories:
             columns |= zip(LISTS, map(list, zip(*self._rounds, strict=True)), strict=True)
         return pyarrow.table(columns, schema=schema(trajectories=self._trajectories))

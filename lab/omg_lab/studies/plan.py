@@ -21,6 +21,7 @@ from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.rounds import Round
 from omg_lab.studies.agents import SHARED, Setting
 from omg_lab.studies.catalogue import Part, build_adversary, build_agent, build_delay, build_world
+from omg_lab.studies.oracles import has_class
 from omg_lab.studies.outside.folder import Folder
 from omg_lab.studies.store import digest_of
 from omg_lab.studies.variations import sized_worlds
@@ -62,8 +63,8 @@ class Task:
     def settings(self) -> str:
         """A digest of all that decides its numbers; checkpoints may be anywhere."""
         parts = [part.resolved() for part in (self.world, self.adversary, self.agent)]
-        late = [self.delay] if self.delay else []
-        return digest_of([self.labels, parts, self.plan.seed, self.episodes, self.plan.propensities, *late])
+        more = [*([self.delay] if self.delay else []), *(["ceiling"] if self.plan.ceiling else [])]
+        return digest_of([self.labels, parts, self.plan.seed, self.episodes, self.plan.propensities, *more])
 
     @property
     def labels(self) -> dict[str, str | int]:
@@ -103,7 +104,10 @@ class Task:
         agent = build_agent(self.agent.kind, self.agent.options, setting)
         play = SampledRun if isinstance(setting.world, SampledWorld) else Run
         delay = build_delay(self.delay)
-        return play(setting.world, adversary, agent, seed=noise, delay=delay, observe=observe)
+        told = agent.reward_oracle, agent.dynamics_oracle
+        known = None not in told or has_class(setting.world)
+        ceiling = self.plan.ceiling and known
+        return play(setting.world, adversary, agent, seed=noise, delay=delay, observe=observe, ceiling=ceiling)
 
     def _check_sources(self) -> None:
         """Refuse sources outside the package that have changed since the study was planned."""
@@ -135,6 +139,8 @@ class StudyPlan:
     """Episodes between checkpoints."""
     propensities: bool = False
     """Whether states, actions, rewards and propensities are logged."""
+    ceiling: bool = False
+    """Whether logs say what has been lost at most."""
     worlds: tuple[Part, ...]
     adversaries: tuple[Part, ...]
     agents: tuple[Part, ...]

@@ -13,6 +13,8 @@ from omg_cmdp import adversaries, agents
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.agents.building import arguments_of
+from omg_cmdp.documents import FileError
+from omg_cmdp.runs.shown import names_of
 from omg_lab import rivals, worlds
 from omg_lab.studies import catalogue
 from omg_lab.studies.agents import Setting
@@ -25,6 +27,7 @@ from omg_lab.studies.catalogue import (
     build_world,
     nearest,
 )
+from omg_lab.studies.config import read_plan
 from omg_lab.studies.options import REQUIRED
 from omg_lab.worlds import World
 
@@ -234,3 +237,17 @@ def test_required_options_are_marked():
 def test_the_nearest_name_is_offered():
     assert nearest("postirior_sampling", AGENTS) == "did you mean 'posterior_sampling'?"
     assert nearest("zzz", ["a", "b"]) == "there are a, b"
+
+
+def test_a_study_file_names_states_actions_and_features():
+    text = """
+    episodes = 2
+    [worlds.decoy]
+    state_names = ["low", "middle", "high"]
+    action_names = ["safe", "left", "right"]
+    [agents.greedy]
+    """
+    world = read_plan(text).tasks()[0].setting().world
+    assert names_of(world)[:2] == (("low", "middle", "high"), ("safe", "left", "right"))
+    with pytest.raises(FileError, match="`action_names` must be 3 texts"):
+        read_plan(text.replace('"left", ', ""))

@@ -16,7 +16,8 @@ from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.misfit import Misfit, Recent
+from omg_cmdp.misfit.judgement import Misfit
+from omg_cmdp.misfit.recent import Recent
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.persistence import AGENT_FILE, State, read_arrays, write_state
 from omg_cmdp.planning.decision import Decision

@@ -20,7 +20,8 @@ from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.misfit import Misfit, Recent
+from omg_cmdp.misfit.judgement import Misfit
+from omg_cmdp.misfit.recent import Recent
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State, Stateful, check_settings, joint_state, load_parts, numbers, read_state
 from omg_cmdp.planning.decision import Decision

@@ -35,6 +35,21 @@ FEWEST = 10
 class Suggestion(NamedTuple):
     """A candidate, and what it gains in nats per episode.
 
+    Parameters
+    ----------
+    feature : str
+        Its name, such as "age × ward".
+    kind : str
+        What it is: "column", "missing", "square", "cross", "context" or "step".
+    columns : tuple
+        The columns of the contexts that it is made of.
+    rewards, dynamics : float
+        What it gains in predicting rewards, and next states.
+    error : float
+        The standard error of both together, over episodes.
+
+    Examples
+    --------
     >>> Suggestion("age × ward", "cross", ("age", "ward"), 0.2, 0.1, 0.05).gain
     0.30000000000000004
     """
@@ -43,11 +58,8 @@ class Suggestion(NamedTuple):
     kind: str
     columns: tuple[Any, ...]
     rewards: float
-    """What it gains in predicting rewards."""
     dynamics: float
-    """What it gains in predicting next states."""
     error: float
-    """The standard error of both together, over episodes."""
 
     @property
     def gain(self) -> float:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,7 +144,12 @@ def _labels(
     for name, given, columns in (("states", states, ("state", "next_state")), ("actions", actions, ("action",))):
         if given is not None:
             labels = [plain(label) for label in listed(name, given)]
-            if len(set(labels)) < len(labels) or (space is not None and len(labels) != getattr(space, name)):
+            hashable = all(isinstance(label, Hashable) for label in labels)
+            if (
+                not hashable
+                or len(set(labels)) < len(labels)
+                or (space is not None and len(labels) != getattr(space, name))
+            ):
                 raise ValueError(
                     f"`{name}` must be distinct labels, as many as the space has {name}, got {given!r:.80}"
                 )

@@ -1,6 +1,5 @@
 """Misfit: whether the episodes contradict the class of functions of an oracle, and what to try."""
 
-from omg_cmdp.misfit.judgement import Contradiction, Misfit, MisfitStatus, sentence
-from omg_cmdp.misfit.recent import Recent
+from omg_cmdp.misfit.judgement import Contradiction, Misfit, MisfitStatus
 
-__all__ = ["Contradiction", "Misfit", "MisfitStatus", "Recent", "sentence"]
+__all__ = ["Contradiction", "Misfit", "MisfitStatus"]

@@ -159,7 +159,7 @@ class _Examples:
             self.tangents = rows[at, pairs]
         else:
             self.tangents = np.concatenate([each.rows for each in tangents])[at]
-        self.pooled = self.tangents.shape[1] == 1 and bool(np.ptp(self.tangents) == 0.0)
+        self.pooled = bool(self.tangents.size and np.ptp(self.tangents, axis=0).max() == 0.0)
         labels: dict[Any, int] = {}
         numbers = np.array([labels.setdefault(each.table, len(labels)) for each in tangents])
         keys = np.column_stack([pairs, numbers[at], steps if with_steps else np.zeros_like(steps)])

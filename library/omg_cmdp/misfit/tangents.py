@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.contexts import Keyed, keyed
+from omg_cmdp.contexts import Keyed
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.basis import BasisDynamics
-from omg_cmdp.oracles.combined.composite import Composite
+from omg_cmdp.oracles.combined.composite import Alternating, Composite
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.finite.aggregating import Finite
 from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
@@ -52,7 +52,9 @@ def tangent(oracle: Oracle, known: Keyed) -> Tangent:
         return Tangent(none)
     if not isinstance(forecasters, Composite):
         return Tangent(none, slack=SLACK)
-    parts = [tangent(part, keyed(known)) for part in forecasters.oracles]
+    # Copies of one oracle have the same class.
+    oracles = forecasters.oracles[:1] if isinstance(forecasters, Alternating) else forecasters.oracles
+    parts = [tangent(part, known) for part in oracles]
     longest = max(len(part.rows) for part in parts)
     rows = np.hstack([np.broadcast_to(part.rows, (longest, part.rows.shape[1])) for part in parts])
     return Tangent(rows, tuple(part.table for part in parts), max(part.slack for part in parts))

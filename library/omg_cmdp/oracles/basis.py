@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
-from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
-from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
+from omg_cmdp.oracles.forecasters import Forecasters
+from omg_cmdp.oracles.frame import DynamicsFrame
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, IntArray
+from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import (
     barrier_bound,

@@ -7,7 +7,6 @@ aggregate is at most that of the best forecaster plus (H/η)·log K (docs/oracle
 
 from __future__ import annotations
 
-import abc
 import math
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
@@ -18,101 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, given_sizes
 from omg_cmdp.oracles.draws import Streams
-from omg_cmdp.oracles.features import Described
-from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss, LossAccount, refuse_impossible
-from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.oracles.witnesses import Source, Witnesses
+from omg_cmdp.oracles.forecasters import Forecasters, LossAccount
+from omg_cmdp.oracles.losses import LOG, SQUARE, Loss
+from omg_cmdp.oracles.witnesses import Witnesses
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
-from omg_cmdp.validation import BoolArray, FloatArray, frozen, instance_of, positive_integer, whole_number
-
-
-class Forecasters(abc.ABC):
-    """K forecasters of one class of functions, which learn side by side. Four methods are required."""
-
-    contexts: tuple[Any, ...] | None = None
-    """The contexts that can be asked about, if they are listed."""
-    sizes: tuple[int, int] | None = None
-    """S and A, for classes of tables whose sizes are known before the first context."""
-    takes_keyed: ClassVar[bool] = False
-    """Whether `prepare` looks the context up, and takes it with its key."""
-    foreign: bool = False
-    """Whether `learn` calls oracles or models that may refuse an episode."""
-    learned: ClassVar[tuple[str, ...]] = ()
-    """The attributes that are learned, float arrays."""
-    features: Described = Described(None)
-    """What makes features of a context, if something does."""
-    settings: tuple[str, ...] = ()
-    """What must be the same in an oracle that is saved and one that loads its state."""
-    source: Source | None = None
-    """The argument that is a function of contexts, or tables by context, if there is one."""
-    possible: BoolArray | None = None
-    """The transitions that can happen, (S, A, S); None: all, or these are forecasters of rewards."""
-
-    def __init__(self, horizon: int, rate: Rate | None = None, *, count: int | None = None) -> None:
-        """Begin with `count` forecasters; by default as many as the rate has tempers, or one."""
-        self.horizon = positive_integer("horizon", horizon)
-        self.rate = rate
-        tempers = 1 if rate is None else len(rate.tempers)
-        self.account = LossAccount(np.zeros(tempers if count is None else count))
-
-    @abc.abstractmethod
-    def prepare(self, context: Context) -> Any:
-        """Return what the other methods need of a context, such as its features; refuse a bad one."""
-
-    @abc.abstractmethod
-    def forecasts(self, prepared: Any) -> FloatArray:
-        """Return (K, ...): the table of each forecaster."""
-
-    @abc.abstractmethod
-    def learn(self, prepared: Any, episode: Examples) -> None:
-        """Update the forecasters with a checked episode."""
-
-    @abc.abstractmethod
-    def expected_divergence(self, prepared: Any, prediction: FloatArray) -> FloatArray:
-        """Return the posterior mean of the divergence between the truth and `prediction`."""
-
-    def check(self, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
-        """Raise if one of the steps of an episode cannot happen."""
-        if self.possible is not None:
-            refuse_impossible(self.possible, *map(np.asarray, (states, actions, outcomes)))
-
-    def bound(self, episodes: int, horizon: int) -> float:
-        """Return a proven bound on the regret of one of the forecasters against the class; inf: nothing is proven."""
-        return math.inf
-
-    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        """Return the same where `delay` >= 1 updates may lie in between; the bound, if the rate is made for that."""
-        return self.bound(episodes, horizon) if self.rate is not None and delay <= self.rate.delay else math.inf
-
-    def draws(self, prepared: Any, streams: Streams) -> FloatArray | None:
-        """Return (count, ...): tables drawn from the textbook's posterior; None: draw around the prediction."""
-        return None
-
-    def best_loss(self) -> float:
-        """Return the loss of the best function in hindsight; nan where that cannot be computed."""
-        return math.nan
-
-    def listed(self, prepared: Any) -> FloatArray | None:
-        """Return the tables of all functions of the class at one context, (N, ...); None: they cannot be listed."""
-        return None
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what was learned."""
-        return {name: getattr(self, name).copy() for name in self.learned}
-
-    def load_state(self, state: State) -> None:
-        """Load what was learned, or raise and change nothing."""
-        for name, array in {name: numbers(name, state, self.shape_of(name)) for name in self.learned}.items():
-            setattr(self, name, array)
-
-    def reads(self, name: str) -> bool:
-        """Return whether an array of this name may be in a saved state, though it is not in that of this oracle now."""
-        return False
-
-    def shape_of(self, name: str) -> tuple[int | None, ...]:
-        """Return the shape that an array must have to be loaded; None: any length."""
-        return tuple(getattr(self, name).shape)
-
+from omg_cmdp.validation import FloatArray, frozen, instance_of, positive_integer, whole_number
 
 F = TypeVar("F", bound=Forecasters)
 

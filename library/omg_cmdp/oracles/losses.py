@@ -12,7 +12,6 @@ of the mean is below the mean of the maxima (docs/oracles.md, *What a forecast e
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -44,16 +43,6 @@ class Examples(NamedTuple):
     """The places of the examples in a flattened table over (S, A) or (H, S, A)."""
     cells: IntArray
     """Their places in a flattened table of forecasts: the pair, and for transitions the next state."""
-
-
-@dataclasses.dataclass
-class LossAccount:
-    """The number of episodes and of examples, the losses (K,) of the forecasters, and the loss of their aggregate."""
-
-    losses: FloatArray
-    episodes: int = 0
-    examples: int = 0
-    loss: float = 0.0
 
 
 class _Mixable:

@@ -22,7 +22,8 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
+from omg_cmdp.oracles.forecasters import Forecasters
+from omg_cmdp.oracles.frame import DynamicsFrame
 from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import (

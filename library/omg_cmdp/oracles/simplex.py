@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.fingerprints import fingerprint
-from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples
+from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.validation import BoolArray, FloatArray, real_number
 
 

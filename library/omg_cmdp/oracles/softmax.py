@@ -24,11 +24,12 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
-from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, Features
-from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
+from omg_cmdp.oracles.forecasters import Forecasters
+from omg_cmdp.oracles.frame import DynamicsFrame
 from omg_cmdp.oracles.losses import LOG, Examples, IntArray
+from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import support_mask
 from omg_cmdp.validation import (

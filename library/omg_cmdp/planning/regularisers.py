@@ -27,7 +27,7 @@ def regulariser(
         given = "both" if gamma is not None else "neither"
         raise ValueError(f"one of `gamma` and `uncertainty` must be given, got {given}")
     floor = validation.at_least_zero("floor", floor)
-    other = np.zeros((1, *mdp.admissible.shape))
+    other = np.zeros((1, mdp.space.states, mdp.space.actions))
     if uncertainty is not None:
         if weights is not None:
             raise ValueError("`weights` must come with `gamma`, got them with `uncertainty`")
@@ -38,7 +38,7 @@ def regulariser(
         raise ValueError(f"`floor` must come with `uncertainty`, got {floor!r} with `gamma`")
     gamma = validation.positive_number("gamma", gamma)
     if weights is None:
-        plain = np.empty_like(other)
+        plain = np.empty(other.shape)
         plain.fill(1.0 / gamma)
         return other, plain, gamma
     scaled = _coefficients(mdp, "weights", weights, least=SMALLEST_FLOAT)

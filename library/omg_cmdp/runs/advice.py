@@ -21,7 +21,7 @@ from omg_cmdp.mdp.bellman import optimal_policy, policy_values
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.misfit import sentence
+from omg_cmdp.misfit.judgement import sentence
 from omg_cmdp.planning.decision import Decision, state_policy
 from omg_cmdp.runs.display import advice_html, advice_text
 from omg_cmdp.runs.pictures import draw_advice

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
-from omg_cmdp.misfit import Misfit, sentence
+from omg_cmdp.misfit.judgement import Misfit, sentence
 from omg_cmdp.persistence import State, read_state
 from omg_cmdp.runs.ceilings import ceiling_line
 from omg_cmdp.runs.display import ledger_html
@@ -103,6 +103,11 @@ class Ledger:
     The rest of the regret, V^π̂ - V^π, is the price of exploring; negative if the model errs in favour of π̂. `print`
     says this of a ledger in words.
 
+    Parameters
+    ----------
+    judge : callable, optional
+        The agent's `misfit`, which is asked when the ledger is printed.
+
     `ceiling` is what the episode has cost at most, for all that was known before it, with confidence 1 - δ for all
     episodes at once (`RegretCeiling`); `settled` is the share of its decisions on which all plausible models agree.
     Both are nan unless `simulate` was asked for them.
@@ -114,7 +119,6 @@ class Ledger:
     """
 
     def __init__(self, judge: Callable[[], Misfit | None] | None = None) -> None:
-        """Begin without episodes; `judge` is the agent's `misfit`, which is asked when the ledger is printed."""
         self.contexts: list[Context] = []
         self._rows: list[Row] = []
         self._forgotten = 0

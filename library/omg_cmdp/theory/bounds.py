@@ -107,7 +107,7 @@ def known_dynamics(*, tuples: int, horizon: int, episodes: int, reward_error: fl
 def accounted(*, tuples: int, horizon: int, episodes: int, error: float) -> float:
     """Return 3·√((n-H)·T·Ē) + 2·√T: the regret of T episodes of the default rule, if the dynamics are known.
 
-    Ē = `errors.reward_error`, of a class whose regret does not grow with T; half a root more if it does
+    Ē = `errors.reward_error`, of a class whose regret does not grow with T; 7/2 for 3 if it does
     (docs/theory.md, Theorem G).
 
     >>> accounted(tuples=5, horizon=1, episodes=100, error=4.0)

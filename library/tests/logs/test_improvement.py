@@ -95,6 +95,32 @@ def test_an_agent_that_learned_while_it_logged_is_no_obstacle(rng):
     assert np.mean([low <= 0.0 <= high for low, high in (each.interval() for each in made)]) >= 0.85
 
 
+def test_where_propensities_were_logged_a_score_knows_earlier_episodes_only(rng):
+    """Other rewards in the second half leave differences of scores before it unchanged; the first eighth has none."""
+    log = greedy_log(rng, 160)
+    later = Log(ARMS, [e if t < 80 else changed(e, rewards=1.0 - e.rewards) for t, e in enumerate(log.episodes)])
+    found = [
+        improvement(each, lambda context: UNIFORM).difference.contributions + each.returns for each in (log, later)
+    ]
+    np.testing.assert_allclose(*(np.diff(each[20:80]) for each in found), atol=1e-12)
+    assert np.abs(np.diff(found[0][80:]) - np.diff(found[1][80:])).max() > 0.1
+
+
+def test_weights_correct_what_the_fit_gets_wrong(rng):
+    """The second drug pays |s| to those of sickness s, which no line fits; given to all, it is worth ½ on average."""
+    errors = []
+    for _ in range(12):
+        log = Log(ARMS)
+        for sickness in rng.uniform(-1.0, 1.0, size=600):
+            chance = 1.0 / (1.0 + np.exp(-2.0 * sickness))
+            action = int(rng.random() < chance)
+            steps = {"states": [0, 0], "actions": [action], "rewards": [abs(sickness) * action]}
+            log.add(Episode(context=[sickness], **steps, propensities=[chance if action else 1.0 - chance]))
+        errors.append(improvement(log, lambda context: SECOND).policy_value - 0.5)
+    assert abs(np.mean(errors)) < 4.0 * np.std(errors) / np.sqrt(12)
+    assert np.std(errors) < 0.05
+
+
 def test_it_is_refused_with_a_reason(rng):
     always = Log(ARMS, [changed(e, actions=[0], propensities=[0.5]) for e in by_doctors(rng).episodes])
     with pytest.raises(ValueError, match=r"100% of its steps take actions that nobody took .* such as 1 in 0"):

@@ -92,7 +92,9 @@ def test_pictures_have_names_and_need_no_pyplot(played, tmp_path):
         advice.plot((), ["wait"])
     with pytest.raises(ValueError, match="the ledger has no episodes yet"):
         omg.Ledger().plot()
-    assert omg.advise(omg.agents.Uniform(agent.space), 0.2).plot().axes
+    uniform = omg.agents.Uniform(agent.space)
+    assert omg.advise(uniform, 0.2).plot().axes
+    assert uniform.misfit() is None
 
 
 def test_without_matplotlib_an_error_says_how_to_get_it(monkeypatch):

@@ -108,6 +108,11 @@ def a_log(*, count=3):
     return omg.Log(SPACE, [episode] * count)
 
 
+def a_varied_log():
+    generator = np.random.default_rng(0)
+    return omg.Log(SPACE, [WORLD.sample("a", UNIFORM, generator) for _ in range(120)])
+
+
 def an_agent():
     return agents.Greedy(SPACE, **pair())
 
@@ -279,6 +284,7 @@ EXAMPLES = {
     "rivals.ERMReduction": model_agent(samples=2),
     "agents.EpsilonGreedy": model_agent(epsilon=0.1),
     "rivals.FeelGoodThompson": model_agent(finite, optimism=0.1, seed=1),
+    "agents.Accounted": lambda: {"rule": omg.agents.GainWeighted(draws=4), "delta": 0.1},
     "agents.GainWeighted": lambda: {"draws": 4, "floor": 0.01, "seed": 1},
     "agents.Greedy": model_agent(),
     "agents.Informed": lambda: {"space": SPACE, "mdp": WORLD.mdp, **RANGES},
@@ -385,10 +391,10 @@ EXAMPLES = {
         "weighted": False,
     },
     "logs.estimate_propensities": lambda: {
-        **{"log": a_log(count=40), "model": None, "features": lambda _: np.ones(1), "folds": 2, "seed": 1},
+        **{"log": a_varied_log(), "model": None, "features": lambda _: np.ones(1), "folds": 2, "seed": 1},
     },
     "logs.improvement": lambda: {
-        **{"log": a_log(count=40), "policy": lambda _: UNIFORM, "features": lambda _: np.ones(1), "seed": 1},
+        **{"log": a_varied_log(), "policy": lambda _: UNIFORM, "features": lambda _: np.ones(1), "seed": 1},
     },
     "logs.evaluate": lambda: {
         **{"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
@@ -423,6 +429,7 @@ EXAMPLES = {
     "theory.bounds.anytime": lambda: {"given": theory.Assumptions(**GIVEN)},
     "theory.bounds.known_dynamics_round": lambda: {"tuples": 9, "horizon": 2, "gamma": 2.0, "squared_error": 0.1},
     "theory.bounds.known_dynamics": lambda: {"tuples": 9, "horizon": 2, "episodes": 10, "reward_error": 0.1},
+    "theory.bounds.accounted": lambda: {"tuples": 9, "horizon": 2, "episodes": 10, "error": 0.1},
     "theory.bounds.weighted_round": lambda: {**TABLES, "squared_errors": [0.1, 0.2]},
     "theory.bounds.gain_round": lambda: {**TABLES, "gains": [0.1, 0.2]},
     "theory.bounds.pooled_gain_round": lambda: {"weights": [[0.1], [0.2]], "occupancy": [[0.5], [0.5]], "gains": [0.1]},
@@ -483,7 +490,7 @@ REASONS = {
     "audit.AuditRow": "a record that an audit makes, and that checks nothing",
     "audit.Summary": "a record that `combine` makes, and that checks nothing",
     "checks.Challenge": "a record that `challenge` makes, and that checks nothing",
-    "runs.Ledger": "made by a run, without arguments; its methods are called",
+    "runs.Ledger": "made by a run; its methods are called",
     "runs.Advice": "a record that `advise` makes, and that checks nothing; its methods are called",
     "rivals.Blind": "made without arguments; its methods are called",
     "rivals.PerContext": "the same",
@@ -501,7 +508,7 @@ INSTANCES = {
     "runs.Advice": lambda: omg.advise(an_agent(), "a"),
     "rivals.Blind": rivals.Blind,
     "rivals.PerContext": rivals.PerContext,
-    "logs.Improvement": lambda: omg.logs.improvement(a_log(count=40), lambda _: UNIFORM),
+    "logs.Improvement": lambda: omg.logs.improvement(a_varied_log(), lambda _: UNIFORM),
     "logs.Estimate": lambda: omg.logs.importance_sampling(a_log(count=40), lambda _: UNIFORM),
     "agents.Mixture": lambda: agents.Mixture(np.stack([UNIFORM] * 2), np.array([0.5, 0.5])),
     "agents.Situation": lambda: a_situation(),

@@ -85,9 +85,12 @@ METHODS = {
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
     # Hooks: a user writes them, and only we call them, with what was checked.
-    **dict.fromkeys(("draw_reward", "context", "harm", "late", "misfits")),
+    **dict.fromkeys(("draw_reward", "context", "harm", "late", "memory", "misfits", "check_steps")),
     **dict.fromkeys(
-        [f"agents.{name}.decide" for name in ("Anytime", "GainWeighted", "Schedule", "Theory", "UncertaintyWeighted")],
+        [
+            f"agents.{name}.decide"
+            for name in ("Accounted", "Anytime", "GainWeighted", "Schedule", "Theory", "UncertaintyWeighted")
+        ],
     ),
     "agents.GainWeighted.gains": None,
     "predict_with": lambda i: {"parameters": i.parameters(), **of_context(i)},
@@ -149,6 +152,8 @@ METHODS = {
         "trajectory": omg.Trajectory(**STEPS),
     },
     "theory.RegretCeiling.loss": lambda i: {"context": "a", "policy": uniform(SPACE)},
+    "theory.RegretCeiling.learn_rewards": lambda i: {"trajectory": omg.Trajectory(**STEPS)},
+    "theory.RegretCeiling.replay": None,
     "theory.RegretCeiling.learn": lambda i: {"trajectory": omg.Trajectory(**STEPS)},
     "runs.Ledger.add": lambda i: {"context": "a", "row": examples.a_row()},
     "runs.Ledger.column": lambda i: {"name": "regret"},

@@ -258,6 +258,8 @@ class Watch(FileTable):
     """The most that the process may use."""
     disk_megabytes: Megabytes = 1000.0
     """The least that must be free."""
+    settled: Probability = 0.0
+    """The share of settled decisions from which on the team may stop; 0 never says so."""
 
 
 class TrialFile(FileTable):

@@ -14,6 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from omg_cmdp import oracles
+from omg_cmdp.agents.exploration.gain import GainWeighted
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.documents import Document, FileError
@@ -141,8 +142,8 @@ class Trial:
             raise document.located(FileError(str(error), ("rewards",))) from None
         return trial
 
-    def agent(self) -> OMG:
-        """Return an agent that has learned nothing."""
+    def oracles(self) -> tuple[Any, Any]:
+        """Return oracles of rewards and dynamics that have learned nothing, without the floor."""
         space, features = self.space, self.features
         known: dict[str, Any] = {"states": space.states, "actions": space.actions, "horizon": space.horizon}
         if features is None:
@@ -150,11 +151,17 @@ class Trial:
         else:
             known |= {"features": features, "dimension": features.dimension}
         rewards = _make_oracle(REWARDS, *self.reward_oracle, known)
-        dynamics = _make_oracle(DYNAMICS, *self.dynamics_oracle, known)
+        return rewards, _make_oracle(DYNAMICS, *self.dynamics_oracle, known)
+
+    def agent(self) -> OMG:
+        """Return an agent that has learned nothing."""
+        rewards, dynamics = self.oracles()
         if self.floor.probability:
             rewards, dynamics = FlooredRewards(rewards, self.floor), FlooredDynamics(dynamics, self.floor)
         ranges: dict[str, Any] = {"reward_range": self.reward_range, "return_range": self.return_range}
-        return OMG(space, rewards, dynamics, self.gamma, **ranges)
+        # Outcomes of a trial come late, and models in batches: the default's account would prove nothing.
+        rule = GainWeighted() if self.gamma == "adaptive" else self.gamma
+        return OMG(self.space, rewards, dynamics, rule, **ranges)
 
     def context(self, text: str) -> Context:
         """Return a context of the log as the model has it: a text where a number belongs counts as missing.

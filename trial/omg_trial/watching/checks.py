@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from omg_trial.watching import decisions, outcomes, system
+from omg_trial.watching.losses import settled
 from omg_trial.watching.verdicts import Verdict
 from omg_trial.watching.view import TrialView
 
@@ -37,6 +38,7 @@ CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
     "unauthorised calls": system.unauthorised,
     "memory": system.memory,
     "disk": system.disk,
+    "settled": settled,
 }
 
 

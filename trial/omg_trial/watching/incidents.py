@@ -9,6 +9,7 @@ from typing import Any
 from omg_trial.desk import Desk
 from omg_trial.rules import moment
 from omg_trial.watching.checks import Finding, findings
+from omg_trial.watching.losses import watch
 from omg_trial.watching.process import Process
 from omg_trial.watching.verdicts import GREEN
 from omg_trial.watching.view import TrialView
@@ -21,7 +22,7 @@ def tick(at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> N
     """
     process.measure()
     at_desk(close_overdue)
-    view: TrialView = at_desk(lambda desk: TrialView.of(desk.trial, desk.state, desk.clock(), process))
+    view: TrialView = at_desk(lambda desk: watch(desk, process))
     noted = {each.check: each.severity for each in view.state.incidents}
     changed = [each for each in findings(view) if each.severity != noted.get(each.check, GREEN)]
     if changed:

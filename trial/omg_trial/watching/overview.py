@@ -16,6 +16,7 @@ from omg_trial.episodes import Record
 from omg_trial.handlers import find_person
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.checks import findings
+from omg_trial.watching.losses import losses
 from omg_trial.watching.value import values
 from omg_trial.watching.view import TrialView, WatchedStep
 
@@ -52,6 +53,7 @@ def overview(view: TrialView) -> dict[str, Any]:
         "overdue": [_overdue(trial, step) for step in view.overdue[:MOST_ROWS]],
         "days": _days(view),
         "value": values(trial, view.records),
+        "lost": None if (lost := losses(view)) is None else lost.record(),
         "versions": [change._asdict() for change in reversed(view.state.changes)],
         "incidents": [incident._asdict() for incident in reversed(view.state.incidents[-MOST_ROWS:])],
     }

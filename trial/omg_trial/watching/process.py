@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from omg_trial.clock import SteadyClock
 
@@ -33,6 +34,8 @@ class Process:
         """Why the service answers nothing: the log is not the one that was written."""
         self.misfit: str | None = None
         """What the last model that was learned does not fit, in a sentence; None if nothing is known."""
+        self.losses: Any = None
+        """The `LossWatch` that follows the log; None before anybody has looked."""
         self.measure()
 
     @property

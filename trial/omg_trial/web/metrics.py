@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from omg_trial.watching.checks import findings
+from omg_trial.watching.losses import losses
 from omg_trial.watching.verdicts import SEVERITIES
 from omg_trial.watching.view import TrialView
 
@@ -51,6 +52,11 @@ class _Now(Collector):
         yield _gauge("episodes", "Episodes of people in the trial.", len(view.state.episodes))
         yield _gauge("episodes_under_way", "Open episodes.", sum(each.closed is None for each in view.records))
         yield _gauge("rewards_overdue", "Decisions of seven days without a reward in time.", len(view.overdue))
+        lost = losses(view)
+        if lost is not None:
+            yield _gauge("lost_at_most", "Lost against the best policy, at most, with 95 % confidence.", lost.total)
+            yield _gauge("lost_at_most_in_seven_days", "The same, of seven days.", lost.week)
+            yield _gauge("settled", "Share of recent decisions on which all plausible models agree.", lost.settled)
         memory, disk = view.process.memory, view.process.disk
         yield _gauge("memory_megabytes", "Memory of the process.", float("nan") if memory is None else memory)
         yield _gauge("disk_free_megabytes", "Free on the disk of the log.", float("nan") if disk is None else disk)

@@ -11,9 +11,9 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from omg_trial.contract.calls import Person
-from omg_trial.desk import Desk
 from omg_trial.log.events import canonical
 from omg_trial.service import Service
+from omg_trial.watching.losses import watch
 from omg_trial.watching.overview import history, overview
 from omg_trial.watching.view import TrialView
 from omg_trial.web.metrics import Metrics
@@ -38,10 +38,7 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
     process, one_at_a_time = service.process, asyncio.Lock()
 
     async def seen() -> TrialView:
-        def look(desk: Desk) -> TrialView:
-            return TrialView.of(desk.trial, desk.state, desk.clock(), process)
-
-        view: TrialView = await asyncio.wrap_future(service.submit(look))
+        view: TrialView = await asyncio.wrap_future(service.submit(lambda desk: watch(desk, process)))
         return view
 
     @app.get("/v1/overview", response_model=dict[str, Any], dependencies=[analyst])
@@ -58,8 +55,9 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
 
     @app.get("/metrics", response_class=PlainTextResponse, dependencies=[analyst])
     async def scrape() -> Response:
-        view = await seen()
-        text = await asyncio.to_thread(metrics.text, view)
+        async with one_at_a_time:
+            view = await seen()
+            text = await asyncio.to_thread(metrics.text, view)
         return Response(text, headers={**PRIVATE, "Content-Type": CONTENT_TYPE_LATEST})
 
     for file in (importlib.resources.files("omg_trial.web") / "page").iterdir():

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Unpack, final
+from collections.abc import Iterable
+from typing import Any, Unpack, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Learner, ModelAgent, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.misfit.judgement import Misfit
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.persistence import Stateful
+from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 
@@ -63,6 +66,10 @@ class Uniform(ModelAgent):
         """Return f̂ and P̂ of both oracles as an MDP; None without oracles."""
         return None if self._is_plain else super().model(context)  # type: ignore[return-value]  # others have a model
 
+    def misfit(self, episodes: Iterable[Trajectory] | None = None) -> Misfit:
+        """Return whether episodes contradict the class of an oracle; None without oracles."""
+        return None if self._is_plain else super().misfit(episodes)  # type: ignore[return-value]  # as `model`
+
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         if not self._is_plain:
             super()._learn(trajectory, rewards)
@@ -71,8 +78,12 @@ class Uniform(ModelAgent):
         if not self._is_plain:
             super()._learn_rewards(trajectory, rewards)
 
-    def _oracles(self) -> dict[str, Stateful]:
-        return {} if self._is_plain else super()._oracles()
+    def _learned(self) -> dict[str, NDArray[Any]]:
+        return {} if self._is_plain else super()._learned()
+
+    def _load_learned(self, state: State, episodes: int) -> None:
+        if not self._is_plain:
+            super()._load_learned(state, episodes)
 
     def decide(self, context: Context) -> Decision:
         """Return the uniform policy."""

@@ -204,8 +204,9 @@ class Account(Memory):
         if tuples <= 0.0:
             return _Choice(_instead(own, optimal_policy(smaller)[0]), 0.0, barred=True)
         gamma = math.sqrt(4.0 * (self._tuples + tuples) / self._error(situation))
-        policy = plan(smaller, gamma, tolerance=situation.tolerance).policy
-        return _Choice(_instead(own, policy)._replace(gamma=gamma), 0.0, tuples, barred=True)
+        solution = plan(smaller, gamma, tolerance=situation.tolerance)
+        made = _instead(own, solution.policy)._replace(gamma=gamma, certificate=solution.certificate)
+        return _Choice(made, 0.0, tuples, barred=True)
 
     def note(self, episode: int, situation: Callable[[], Situation], trajectory: Trajectory) -> Callable[[], None]:
         """Return a call that charges the episode, and learns from it."""
@@ -249,6 +250,7 @@ class Account(Memory):
 
 
 def _instead(own: Decision, policy: FloatArray) -> Decision:
-    """Return the decision to play `policy`, which is no plan of a barrier over all tuples."""
+    """Return the decision to play `policy`, an optimum or the plan of a barrier that leaves out tuples."""
     assert own.model is not None
-    return Decision(policy=policy, model=own.model, occupancy=flow(own.model, policy)[0], regulariser="restricted")
+    occupancy = flow(own.model, policy)[0]
+    return Decision(policy=policy, model=own.model, occupancy=occupancy, certificate=0.0, regulariser="restricted")

@@ -9,7 +9,7 @@ import numpy as np
 from omg_cmdp.contexts import Context, alike, context_numbers
 from omg_cmdp.logs.off_policy.regression import Features, feature_rows
 from omg_cmdp.oracles.feature_map import FeatureMap
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, function
 
 MOST_LABELS = 20
 """The number of labels that have a column of their own, the most frequent ones."""
@@ -30,6 +30,7 @@ def context_rows(contexts: Sequence[Context], features: Features | None) -> Floa
            [1., 0.]])
     """
     if features is not None:
+        function("features", features)
         return feature_rows(features, list(contexts))
     if all(isinstance(context, Mapping) and context for context in contexts):
         rows = feature_rows(FeatureMap.fit(list(contexts)), list(contexts))

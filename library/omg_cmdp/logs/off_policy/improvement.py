@@ -131,12 +131,12 @@ def improvement(log: Log, policy: Policy, *, features: Features | None = None, s
     N. Jiang and L. Li, *Doubly robust off-policy value evaluation for reinforcement learning*, ICML 2016. V. Hadad et
     al., *Confidence intervals for policy evaluation in adaptive experiments*, PNAS 118, 2021.
     """
-    steps = LoggedSteps(log, policy)
+    seed, steps = seed_number(seed), LoggedSteps(log, policy)
     ratios, rows = steps.ratios(), context_rows(steps.contexts, features)
     products: FloatArray = np.cumprod(ratios, axis=1, dtype=np.float64)
     _require_examples(log, steps, products)
     guessed = log.overlap is not None
-    plan = _by_folds(len(log), seed_number(seed)) if guessed else _by_time(len(log))
+    plan = _by_folds(len(log), seed) if guessed else _by_time(len(log))
     first, gains, weights = np.zeros(len(log)), np.zeros(ratios.shape), np.zeros(ratios.shape)
     used = np.zeros(len(log), dtype=np.bool_)
     for judged, learned in plan:

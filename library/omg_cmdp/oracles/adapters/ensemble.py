@@ -26,7 +26,7 @@ from omg_cmdp.oracles.adapters.inputs import InputMap, Inputs
 from omg_cmdp.oracles.adapters.kinds import Tables
 from omg_cmdp.oracles.adapters.models import ModelKind
 from omg_cmdp.oracles.draws import Streams, resample
-from omg_cmdp.oracles.frame import Forecasters
+from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive_integer

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.draws import Streams
-from omg_cmdp.oracles.frame import Forecasters
+from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.losses import Examples, Loss
 from omg_cmdp.persistence import State, all_or_nothing, joint_state, part_of
 from omg_cmdp.transactions import undone_on_failure

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
-from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.frame import DynamicsFrame
 from omg_cmdp.oracles.losses import Examples, exponential_weights
+from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number

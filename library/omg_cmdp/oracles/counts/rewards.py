@@ -10,11 +10,11 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.losses import Examples
+from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer
 

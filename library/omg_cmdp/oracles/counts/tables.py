@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from omg_cmdp.contexts import Context, label_index, table_label
-from omg_cmdp.oracles.frame import Forecasters
+from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import listed

@@ -25,7 +25,8 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters, Frame, RewardFrame
+from omg_cmdp.oracles.forecasters import Forecasters
+from omg_cmdp.oracles.frame import DynamicsFrame, Frame, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters, RewardFrame
+from omg_cmdp.oracles.forecasters import Forecasters
+from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.validation import FloatArray, float_table
 

@@ -17,7 +17,8 @@ import numpy as np
 from omg_cmdp.contexts import Context, label_index, table_label
 from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.frame import Forecasters, RewardFrame
+from omg_cmdp.oracles.forecasters import Forecasters
+from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.losses import SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.records import context_rows

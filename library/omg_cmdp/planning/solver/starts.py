@@ -38,7 +38,10 @@ def cold_start(program, floor, pair):
     products = np.empty(n)
     node_masses(program.tuples, pair.q, masses)
     hopeful_masses(program, hopeful, np.empty(program.start.size), pair.values)
-    stake = pair.values.shape[0] * (program.rewards.max() - program.rewards.min()) / n
+    most, least = -np.inf, np.inf
+    for i in range(n):
+        most, least = max(most, program.rewards[i]), min(least, program.rewards[i])
+    stake = pair.values.shape[0] * (most - least) / n
     for i in range(n):
         products[i] = root_part(program.roots[i], pair.q[i]) + program.barrier[i]
         stake += products[i] / n
@@ -48,7 +51,7 @@ def cold_start(program, floor, pair):
     centre = floor + stake * (FIRST_CENTRE if balance > BALANCED else FULL_CENTRE)
     for i in range(n):
         products[i] += centre
-    make_dual(program, hopeful, products, 2, pair)
+    make_dual(program, hopeful, products, np.int64(2), pair)  # a literal would be compiled in, twice
     return centre if balance <= BALANCED else 0.0
 
 
@@ -63,7 +66,7 @@ def warm_start(program, floor, policy, pair):
     node_masses(program.tuples, warm.q, masses)
     for i in range(warm.q.size):
         products[i] = floor + root_part(program.roots[i], warm.q[i]) + program.barrier[i]
-    make_dual(program, masses, products, 30, warm)
+    make_dual(program, masses, products, np.int64(30), warm)
     if not duality_gap(program, warm) < duality_gap(program, pair):
         return False
     copy_pair(warm, pair)

@@ -28,6 +28,7 @@ class Tuples(NamedTuple):
     state: np.ndarray  # (nodes,)
     first: np.ndarray  # (nodes + 1,) first tuple of each node
     action: np.ndarray  # (tuples,)
+    source: np.ndarray  # (tuples,) the state of each tuple
 
 
 class Transitions(NamedTuple):
@@ -66,8 +67,8 @@ def reachable_tuples(transitions, start, admissible, horizon, threshold):
     layer = np.zeros(horizon + 1, np.int64)
     state = np.empty(horizon * states, np.int64)
     first = np.zeros(horizon * states + 1, np.int64)
-    action = np.empty(horizon * states * actions, np.int64)
-    tuples = Tuples(layer, state, first, action)
+    action, source = np.empty(horizon * states * actions, np.int64), np.empty(horizon * states * actions, np.int64)
+    tuples = Tuples(layer, state, first, action, source)
     marginal = np.zeros((horizon, states))
     uniform = np.empty(horizon * states * actions)
     nodes = count = 0
@@ -79,7 +80,7 @@ def reachable_tuples(transitions, start, admissible, horizon, threshold):
                 begin = count
                 for a in range(actions):
                     if admissible[s, a]:
-                        action[count] = a
+                        action[count], source[count] = a, s
                         count += 1
                 for i in range(begin, count):
                     uniform[i] = marginal[h, s] / (count - begin)
@@ -89,7 +90,7 @@ def reachable_tuples(transitions, start, admissible, horizon, threshold):
         layer[h + 1] = nodes
         if h + 1 < horizon:
             push(transitions, tuples, h, uniform, marginal)
-    return Tuples(layer, state[:nodes], first[: nodes + 1], action[:count])
+    return Tuples(layer, state[:nodes], first[: nodes + 1], action[:count], source[:count])
 
 
 @inner
@@ -106,39 +107,63 @@ def gather(tuples, array):
 @leaf
 def expect(transitions, tuples, h, values, out):
     """Set out_i ← Σ_s' P_h(s'|s, a)·values(h + 1, s') for the tuples i of step h."""
-    dense, indptr = transitions.dense, transitions.indptr
+    dense, indptr, source, action = transitions.dense, transitions.indptr, tuples.source, tuples.action
     k, states = h % dense.shape[0], dense.shape[3]
-    for node in range(tuples.layer[h], tuples.layer[h + 1]):
-        s = tuples.state[node]
-        for i in range(tuples.first[node], tuples.first[node + 1]):
-            a = tuples.action[i]
-            total = 0.0
-            if indptr.size:
-                row = transitions.row[k, s, a]
-                for j in range(indptr[row], indptr[row + 1]):
-                    total += transitions.data[j] * values[h + 1, transitions.indices[j]]
-            else:
-                for j in range(states):
-                    total += dense[k, s, a, j] * values[h + 1, j]
+    begin, end = tuples.first[tuples.layer[h]], tuples.first[tuples.layer[h + 1]]
+    if indptr.size:
+        for i in range(begin, end):
+            row, total = transitions.row[k, source[i], action[i]], 0.0
+            for j in range(indptr[row], indptr[row + 1]):
+                total += transitions.data[j] * values[h + 1, transitions.indices[j]]
             out[i] = total
+        return
+    # Four sums side by side: one alone waits for each of its additions.
+    fours = begin + (end - begin) // 4 * 4 if states >= BLAS_FROM else begin
+    for i in range(begin, fours, 4):
+        s, t, u, v = source[i], source[i + 1], source[i + 2], source[i + 3]
+        a, b, c, d = action[i], action[i + 1], action[i + 2], action[i + 3]
+        w = x = y = z = 0.0
+        for j in range(states):
+            value = values[h + 1, j]
+            w += dense[k, s, a, j] * value
+            x += dense[k, t, b, j] * value
+            y += dense[k, u, c, j] * value
+            z += dense[k, v, d, j] * value
+        out[i], out[i + 1], out[i + 2], out[i + 3] = w, x, y, z
+    for i in range(fours, end):
+        s, a, total = source[i], action[i], 0.0
+        for j in range(states):
+            total += dense[k, s, a, j] * values[h + 1, j]
+        out[i] = total
 
 
 @leaf
 def push(transitions, tuples, h, weights, out):
     """Add Σ_i weights_i·P_h(s'|s, a), over the tuples i of step h, to out(h + 1, s')."""
-    dense, indptr = transitions.dense, transitions.indptr
+    dense, indptr, source, action = transitions.dense, transitions.indptr, tuples.source, tuples.action
     k, states = h % dense.shape[0], dense.shape[3]
-    for node in range(tuples.layer[h], tuples.layer[h + 1]):
-        s = tuples.state[node]
-        for i in range(tuples.first[node], tuples.first[node + 1]):
-            a, weight = tuples.action[i], weights[i]
-            if indptr.size:
-                row = transitions.row[k, s, a]
-                for j in range(indptr[row], indptr[row + 1]):
-                    out[h + 1, transitions.indices[j]] += weight * transitions.data[j]
-            else:
-                for j in range(states):
-                    out[h + 1, j] += weight * dense[k, s, a, j]
+    begin, end = tuples.first[tuples.layer[h]], tuples.first[tuples.layer[h + 1]]
+    if indptr.size:
+        for i in range(begin, end):
+            row, weight = transitions.row[k, source[i], action[i]], weights[i]
+            for j in range(indptr[row], indptr[row + 1]):
+                out[h + 1, transitions.indices[j]] += weight * transitions.data[j]
+        return
+    fours = begin + (end - begin) // 4 * 4 if states >= BLAS_FROM else begin
+    for i in range(begin, fours, 4):
+        s, t, u, v = source[i], source[i + 1], source[i + 2], source[i + 3]
+        a, b, c, d = action[i], action[i + 1], action[i + 2], action[i + 3]
+        w, x, y, z = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        for j in range(states):
+            total = out[h + 1, j] + w * dense[k, s, a, j]
+            total += x * dense[k, t, b, j]
+            total += y * dense[k, u, c, j]
+            total += z * dense[k, v, d, j]
+            out[h + 1, j] = total
+    for i in range(fours, end):
+        s, a, w = source[i], action[i], weights[i]
+        for j in range(states):
+            out[h + 1, j] += w * dense[k, s, a, j]
 
 
 @leaf

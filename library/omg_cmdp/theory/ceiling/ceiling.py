@@ -18,7 +18,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.persistence import State, check_settings, joint_state, load_parts, read_state
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.ceiling.largest import Loss, largest_loss
-from omg_cmdp.theory.ceiling.sets import Observed, saved_numbers
+from omg_cmdp.theory.ceiling.sets import Observed, bounded, saved_numbers
 from omg_cmdp.theory.ceiling.spaces import is_known, version_space
 from omg_cmdp.theory.rounds import mixed_policies
 from omg_cmdp.validation import FloatArray, instance_of, probability
@@ -215,7 +215,7 @@ class RegretCeiling:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the totals, and all that was learned."""
         known = {name: each for name, each in self._versions.items() if each is not None}
-        told = {"settings": np.array(self._settings()), "most": self.episodes, "shares": self.settled}
+        told = {"settings": np.array(self._settings()), "most": bounded(self.episodes), "shares": self.settled}
         return {**told, **joint_state(known)}
 
     def load_state(self, state: State) -> None:

@@ -29,6 +29,7 @@ from omg_cmdp.theory.ceiling.sets import (
     PlausibleTransitions,
     Tallies,
     VersionSpace,
+    bounded,
     mixed,
     saved_numbers,
     spread,
@@ -87,7 +88,7 @@ class _Table:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was counted, and the radii."""
-        return {"frequencies": self.frequencies.copy(), "radii": self.radii.copy(), **joint_state(self._parts())}
+        return {"frequencies": self.frequencies.copy(), "radii": bounded(self.radii), **joint_state(self._parts())}
 
     def load_state(self, state: State) -> None:
         """Load what was counted, and the radii."""

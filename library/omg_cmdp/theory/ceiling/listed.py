@@ -19,6 +19,7 @@ from omg_cmdp.theory.ceiling.sets import (
     PlausibleTransitions,
     Tallies,
     VersionSpace,
+    bounded,
     listed,
     mixed,
     saved_numbers,
@@ -87,7 +88,7 @@ class ListedFunctions(VersionSpace):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the loss of each function, and what was counted."""
-        return {"losses": self._losses.copy(), **joint_state(self._parts())}
+        return {"losses": bounded(self._losses), **joint_state(self._parts())}
 
     def load_state(self, state: State) -> None:
         """Load the losses and counts; of a space that had learned nothing, none."""

@@ -145,7 +145,7 @@ class Tallies:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return counts and evidence."""
-        return {"counts": self.counts.copy(), "evidence": self.evidence.copy()}
+        return {"counts": self.counts.copy(), "evidence": bounded(self.evidence)}
 
     def load_state(self, state: State) -> None:
         """Load counts and evidence."""
@@ -182,8 +182,8 @@ class ContextTallies:
         return {
             "contexts": np.array([context_to_json(each) for each in self._contexts], dtype=np.str_),
             "counts": np.array([each.counts for each in all_of]).reshape(-1, *shape),
-            "evidences": np.array([each.evidence for each in all_of]).reshape(-1, len(self._prior)),
-            "evidence": self.evidence.copy(),
+            "evidences": bounded(np.array([each.evidence for each in all_of]).reshape(-1, len(self._prior))),
+            "evidence": bounded(self.evidence),
         }
 
     def load_state(self, state: State) -> None:
@@ -198,12 +198,26 @@ class ContextTallies:
             tallies.counts, tallies.evidence = (np.array(table) for table in tables)
 
 
+MOST = 1e300
+"""Stands for infinity in a state, whose numbers are finite."""
+
+
+def bounded(array: FloatArray) -> FloatArray:
+    """Return the array for a state; `saved_numbers` undoes it.
+
+    >>> bounded(np.array([0.5, -np.inf]))
+    array([ 5.e-001, -1.e+300])
+    """
+    return np.clip(array, -MOST, MOST)
+
+
 def saved_numbers(name: str, state: State, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return an array of a state, of this shape (None: any length); infinite losses are allowed, nan is not."""
+    """Return an array of a state, of this shape (None: any length), as it was before `bounded`."""
     array = np.array(state.get(name))
     fits = array.dtype == np.float64 and array.ndim == len(shape) and not np.isnan(array).any()
     if not fits or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
         raise ValueError(f"`state` must hold numbers of shape {shape} under {name!r}, got {sorted(state)}")
+    array[np.abs(array) >= MOST] *= np.inf
     return array
 
 

@@ -95,6 +95,7 @@ def test_the_account_is_saved_with_the_agent():
         for each in (agent, other):
             each.update(world.sample("left", each.policy("left"), np.random.default_rng(7)))
         np.testing.assert_array_equal(agent.policy("right"), other.policy("right"))
+        assert all(np.isfinite(array).all() for array in agent.state().values() if array.dtype.kind == "f")
         assert (agent.account.risked, agent.account.touched) == (other.account.risked, other.account.touched)
 
 
@@ -105,6 +106,7 @@ def test_only_actions_of_plausible_optima_are_tried_in_the_place_of_the_plan():
     agent.account.risked = math.inf
     tried = agent.decide("left")
     assert tried.regulariser == "restricted"
+    assert tried.certificate <= 1.0 / (16.0 * 101**2)
     assert (tried.policy > 0.0).all()
     for _ in range(30):
         played = omg.Trajectory(context="left", states=[0, 0], actions=[2], rewards=[0.0])

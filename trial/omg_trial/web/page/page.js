@@ -121,6 +121,7 @@ function value(told) {
     ["Estimator", "Estimate", "95 % interval", "Episodes that count", "Support"],
     found.estimates.map((each) => [each.name, number(each.value), interval(each), number(each.episodes, 0), each.support])));
   parts.push(picture, el("p", { class: "hint" }, `For the fixed probabilities: ${found.advice}`), estimators);
+  if (told.lost) parts.unshift(el("p", {}, told.lost.text));
   fill("value").replaceChildren(...parts);
   if (known.length) intervals(picture, known, [horizon * low, horizon * high]);
 }

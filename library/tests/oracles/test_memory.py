@@ -4,7 +4,8 @@ import tracemalloc
 
 import pytest
 
-from omg_cmdp import memory, oracles
+from omg_cmdp import oracles
+from omg_cmdp.oracles import memory
 
 HUGE = {"states": 3000, "actions": 30, "horizon": 5}
 WANTED = {

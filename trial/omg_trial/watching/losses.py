@@ -1,0 +1,164 @@
+"""What the trial has lost at most against the best policy, with 95 % confidence, and how much of it is settled.
+
+The policy of an episode is in its event "opened"; when the episode is closed, the models that its predecessors have not
+refuted say what that policy can have cost (docs/ceiling.md). Any time will do for that, as the truth is plausible at
+all times. An episode in which the app did something else counts as if all of it had been lost. Outcomes that come after
+an episode was closed, and rewards that the trial file puts in the place of missing ones, are not learned from.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
+from omg_cmdp.validation import FloatArray
+from omg_trial.decisions import steps_may_differ
+from omg_trial.desk import Desk
+from omg_trial.log.events import Event
+from omg_trial.rules import moment
+from omg_trial.trial_file.trial import Trial
+from omg_trial.watching.process import Process
+from omg_trial.watching.verdicts import GREEN, Verdict, yellow_if
+from omg_trial.watching.view import WEEK, TrialView
+
+DELTA = 0.05
+MOST_READ = 2000
+"""Events that are read from the log between two batches of calls."""
+
+
+class Losses(NamedTuple):
+    """What was lost at most, in the units of the rewards."""
+
+    episodes: int
+    """Number of closed episodes that were judged."""
+    total: float
+    week: float
+    """In the last seven days."""
+    settled: float
+    """The share of the decisions of the last ten episodes on which all plausible models agree."""
+    reason: str
+    """Why nothing can be said; empty if something can."""
+
+    def text(self) -> str:
+        """Return it as a sentence."""
+        if self.reason:
+            return f"What was lost against the best policy cannot be bounded: {self.reason}."
+        return (
+            f"With {1.0 - DELTA:.0%} confidence the {self.episodes} closed episodes lost at most {self.total:.3g} "
+            f"against the best policy, {self.week:.3g} of it in the last seven days; {self.settled:.0%} of the "
+            "decisions are settled."
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        plain = {name: each if each != math.inf else None for name, each in self._asdict().items()}
+        return {**plain, "text": self.text()}
+
+
+class LossWatch:
+    """Follows the log of a trial, from its first event on."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial, self.read, self._lock = trial, 0, threading.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        # The oracles beneath a floor: the best policy is the best without it.
+        rewards, dynamics = self.trial.oracles()
+        told = {"reward_oracle": rewards, "dynamics_oracle": dynamics}
+        self._ceiling = RegretCeiling(self.trial.agent(), delta=DELTA, **told)
+        self._open: dict[int, FloatArray] = {}
+        self._closed: list[tuple[int, datetime.datetime]] = []
+        self._most: list[float] = []
+        self._settled: list[float] = []
+        self._times: list[datetime.datetime] = []
+        self._withdrawn = 0
+
+    def collect(self, desk: Desk) -> None:
+        """Read some events more; the desk must not be used by another thread meanwhile."""
+        with self._lock:
+            for event in itertools.islice(desk.store.read(self.read), MOST_READ):
+                self.follow(event)
+
+    def follow(self, event: Event) -> None:
+        """Take in the policy or the end of an episode."""
+        self.read = event.number
+        if event.kind == "opened" and event.body.get("policy") is not None:
+            self._open[event.number] = np.array(event.body["policy"])
+        elif event.kind == "closed":
+            self._closed.append((event.body["episode"], moment(event.time)))
+
+    def look(self, view: TrialView) -> Losses:
+        """Judge the episodes that were closed since, and return what was lost at most."""
+        with self._lock:  # the page, the metrics and the checks may look at the same time
+            return self._look(view)
+
+    def _look(self, view: TrialView) -> Losses:
+        if len(view.state.withdrawn) > self._withdrawn:
+            self.read = 0  # as if they had never been there: the log is read again
+            self._begin()
+            self._withdrawn = len(view.state.withdrawn)
+        waiting, self._closed = self._closed, []
+        for number, time in waiting:
+            policy, record = self._open.pop(number, None), view.state.episodes.get(number)
+            example = None if record is None else record.example(None)
+            if policy is not None and record is not None and example is not None:
+                path = example.trajectory(view.trial.context(record.context))
+                self._judge(policy, path, all(each.probability is not None for each in record.choices.values()))
+                self._times.append(time)
+        return self._summary(view.now)
+
+    def _judge(self, policy: FloatArray, path: Trajectory, followed: bool) -> None:
+        low, high = self.trial.reward_range
+        most, settled = self.trial.space.horizon * (high - low), 0.0
+        if followed:
+            lost = self._ceiling.loss(path.context, policy)
+            most, settled = min(most, lost.most), lost.settled
+        self._most.append(most)
+        self._settled.append(settled)
+        self._ceiling.learn(path)
+
+    def _summary(self, now: datetime.datetime) -> Losses:
+        reason = self._ceiling.reason
+        if steps_may_differ(self.trial):
+            reason = "rules or new models may change what is played within an episode"
+        most, settled = np.array(self._most), np.array(self._settled)
+        lately = np.array([time > now - WEEK for time in self._times], dtype=np.bool_)
+        if reason:
+            return Losses(len(most), math.inf, math.inf, 0.0, reason)
+        share = float(settled[-10:].mean()) if len(settled) else 0.0
+        return Losses(len(most), float(most.sum()), float(most[lately].sum()), share, "")
+
+
+def watch(desk: Desk, process: Process) -> TrialView:
+    """Return a view of the trial, with what was lost at most as far as the log has been read."""
+    if process.losses is None:
+        process.losses = LossWatch(desk.trial)
+    process.losses.collect(desk)
+    return TrialView.of(desk.trial, desk.state, desk.clock(), process)
+
+
+def settled(view: TrialView) -> Verdict:
+    """Tell whether so much is settled that the team may stop, if the trial file asks for that."""
+    least, lost = view.trial.watch.settled, losses(view)
+    if not least:
+        return GREEN, "not asked for"
+    if lost is None or lost.reason or lost.episodes == 0:
+        return GREEN, "nothing can be said yet"
+    message = (
+        f"{lost.settled:.0%} of the decisions are settled; asked for were {least:.0%}. If it stops by this, what "
+        "it lost at most still holds, but tests and intervals for a planned number of episodes do not"
+    )
+    return yellow_if(lost.settled >= least, message)
+
+
+def losses(view: TrialView) -> Losses | None:
+    """Return what was lost at most; None if nobody follows the log."""
+    return None if view.process.losses is None else view.process.losses.look(view)
