@@ -12,6 +12,7 @@ from collections.abc import Callable
 from omg_cmdp import plan
 
 from .anchors import anchors
+from .decisions import decisions
 from .oracles import oracles
 from .planner import against_peer
 from .report import Report, show, write
@@ -21,6 +22,7 @@ PARTS: dict[str, Callable[..., Report]] = {
     "planner": against_peer,
     "anchors": anchors,
     "oracles": oracles,
+    "decisions": decisions,
 }
 
 

@@ -28,7 +28,7 @@ from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
 from omg_cmdp.mdp.bellman import ValueBounds, optimal_policy, value_bounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.draws import resample
+from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
@@ -79,8 +79,8 @@ class FeelGoodThompson(ModelRival):
         """Return a deterministic policy, optimal in the pair drawn."""
         generator = np.random.default_rng((self.seed, self.episodes_seen))
         weights = self.weights(context)
-        (reward,) = resample(weights.sum(axis=1), 1, generator)
-        (moves,) = resample(weights[reward], 1, generator)
+        (reward,) = resample(weights.sum(axis=1), Streams.fresh(1, generator))
+        (moves,) = resample(weights[reward], Streams.fresh(1, generator))
         drawn = self.space.mdp(
             rewards=self.reward_oracle.functions(context)[reward],
             transitions=self.dynamics_oracle.functions(context)[moves],

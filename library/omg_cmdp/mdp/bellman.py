@@ -15,9 +15,6 @@ from omg_cmdp.validation import FloatArray, instance_of
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
-LOOPS_UP_TO = 32
-"""Compiled loops are faster than numpy up to this many states."""
-
 
 class ValueBounds(NamedTuple):
     """Between which numbers values lie, step by step."""
@@ -105,15 +102,7 @@ def best_response(
     values = np.zeros((mdp.horizon + 1, mdp.states))
     transitions, _, _, admissible = mdp.raw
     lows, highs = bounds or _no_bounds(mdp.horizon)
-    if mdp.states <= LOOPS_UP_TO:
-        compiled.best_response(transitions, rewards, admissible, lows, highs, policy, values)
-        return policy, values
-    every_state = np.arange(mdp.states)
-    for h in reversed(range(mdp.horizon)):
-        action_values = np.where(mdp.admissible, _action_values(mdp, rewards, h, values[h + 1]), -np.inf)
-        best = action_values.argmax(axis=1)
-        policy[h, every_state, best] = 1.0
-        values[h] = np.clip(action_values[every_state, best], lows[h], highs[h])
+    compiled.best_response(transitions, np.ascontiguousarray(rewards), admissible, lows, highs, policy, values)
     return policy, values
 
 

@@ -4,7 +4,10 @@ import math
 
 import numpy as np
 
-from omg_cmdp.jit import compiled
+from omg_cmdp.jit import compiled, leaf
+
+SHORT = 16
+"""Rows of fewer states are added one at a time: the processor begins the next before the last one ends."""
 
 
 @compiled
@@ -93,24 +96,47 @@ def flow(transitions, rewards, start, policy, occupancy):
 
 
 @compiled
-def spans(transitions):
-    """Return where each row of `transitions` (K, S, A, S) is not zero: the first next state, and one after the last.
+def spans(table):
+    """Return where each row of `table` (n, S) is not zero: the first entry, and one after the last.
 
     Chains, grids and seas move to neighbours, so that most of a row can be left out; a full row costs two looks.
     Unsigned: such indices need no check whether they count from the end.
     """
-    steps, states, actions, _ = transitions.shape
-    firsts, ends = np.empty((2, steps, states, actions), np.uint64)
-    for k in range(steps):
-        for s in range(states):
-            for a in range(actions):
-                first, end = 0, states
-                while first < end and transitions[k, s, a, first] == 0.0:
-                    first += 1
-                while end > first and transitions[k, s, a, end - 1] == 0.0:
-                    end -= 1
-                firsts[k, s, a], ends[k, s, a] = first, end
+    rows, width = table.shape
+    firsts, ends = np.empty(rows, np.uint64), np.empty(rows, np.uint64)
+    for i in range(rows):
+        first, end = 0, width
+        while first < end and table[i, first] == 0.0:
+            first += 1
+        while end > first and table[i, end - 1] == 0.0:
+            end -= 1
+        firsts[i], ends[i] = first, end
     return firsts, ends
+
+
+@leaf
+def add_products(table, row, firsts, ends, paid, place, values, sums):
+    """Fill `sums` (n,) with paid[place + i] + Σ_j table[row + i, j]·values[j]: each sum in the order of its row.
+
+    Four rows at a time: an addition waits for the one before it, but not for those of other rows. No order of any sum
+    depends on where the arrays lie, as it does with BLAS, which rounds equal rows differently.
+    """
+    i, n = 0, len(sums)
+    while i < n:
+        i = min(i, n - 4)  # the last four may be there in part
+        k, m = row + i, place + i
+        a, b, c, d = table[k], table[k + 1], table[k + 2], table[k + 3]
+        p, q, r, s = paid[m], paid[m + 1], paid[m + 2], paid[m + 3]
+        first = min(min(firsts[k], firsts[k + 1]), min(firsts[k + 2], firsts[k + 3]))
+        end = max(max(ends[k], ends[k + 1]), max(ends[k + 2], ends[k + 3]))
+        for j in range(first, end):
+            v = values[j]
+            p += a[j] * v
+            q += b[j] * v
+            r += c[j] * v
+            s += d[j] * v
+        sums[i], sums[i + 1], sums[i + 2], sums[i + 3] = p, q, r, s
+        i += 4
 
 
 @compiled
@@ -119,18 +145,24 @@ def best_actions(transitions, rewards, admissible, lows, highs, chosen, values):
 
     Rewards (K, S, A) may be any numbers; the value V_h is clipped to [lows[h], highs[h]].
     """
-    horizon, states = chosen.shape
-    firsts, ends = spans(transitions)
+    (horizon, states), actions = chosen.shape, admissible.shape[1]
+    table, paid, gains = transitions.reshape(-1, states), rewards.reshape(-1), np.empty(states * actions)
+    firsts, ends = spans(table)
     values[horizon] = 0.0
     for h in range(horizon - 1, -1, -1):
-        k, r = h % transitions.shape[0], h % rewards.shape[0]
+        row, place = h % transitions.shape[0] * len(gains), h % rewards.shape[0] * len(gains)
+        if states >= SHORT:
+            add_products(table, row, firsts, ends, paid, place, values[h + 1], gains)
         for s in range(states):
             best, found = -np.inf, -1
-            for a in range(admissible.shape[1]):
+            for a in range(actions):
                 if admissible[s, a]:
-                    gain = rewards[r, s, a]
-                    for j in range(firsts[k, s, a], ends[k, s, a]):
-                        gain += transitions[k, s, a, j] * values[h + 1, j]
+                    i = s * actions + a
+                    gain = gains[i]
+                    if states < SHORT:
+                        gain = paid[place + i]
+                        for j in range(firsts[row + i], ends[row + i]):
+                            gain += table[row + i, j] * values[h + 1, j]
                     if gain > best or found < 0:
                         best, found = gain, a
             chosen[h, s] = found

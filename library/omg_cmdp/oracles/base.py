@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.draws import rewards_around, rows_around
+from omg_cmdp.oracles.draws import Streams, rewards_around, rows_around
 from omg_cmdp.persistence import State
 from omg_cmdp.recipes.recipe import Made, episodes_in_words, given_arguments, shown_arguments
-from omg_cmdp.validation import FloatArray, whole_number
+from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, whole_number
 
 
 class Oracle(Made, abc.ABC):
@@ -73,6 +73,17 @@ class Oracle(Made, abc.ABC):
         Both kinds of oracles have one that needs only `predict` and `uncertainty`.
         """
 
+    def draws_from(self, context: Context, streams: Streams) -> FloatArray:
+        """Return (count, ...): the same for an agent that draws in every episode, by the numbers of `streams`.
+
+        Those of the library are the same for some episodes, as far as nothing was learned. By default these are new
+        `draws` in every episode.
+        """
+        drawn = np.ascontiguousarray(self.draws(context, streams.count, streams.generator), dtype=np.float64)
+        if drawn.size and not (drawn.min() >= 0.0 and drawn.max() <= 1.0 + ROW_SUM_TOLERANCE):  # nor is nan
+            raise ValueError(f"`draws` must lie in [0, 1], got numbers from {drawn.min()} to {drawn.max()}")
+        return drawn
+
     def check_steps(self, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
         """Raise if `update` would refuse these steps because they cannot happen. Pure; by default all can."""
 
@@ -130,7 +141,7 @@ class RewardOracle(Oracle):
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): N(f̂, u) for each pair, cut to [0, 1]."""
-        return rewards_around(self.predict(context), self.uncertainty(context), count, generator)
+        return rewards_around(self.predict(context), self.uncertainty(context), Streams.fresh(count, generator))
 
     @abc.abstractmethod
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
@@ -169,7 +180,7 @@ class DynamicsOracle(Oracle):
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): rows from the Dirichlet distribution with mean P̂ for which E[D²] is about u."""
-        return rows_around(self.predict(context), self.uncertainty(context), count, generator)
+        return rows_around(self.predict(context), self.uncertainty(context), Streams.fresh(count, generator))
 
     @abc.abstractmethod
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
-from omg_cmdp.oracles.draws import draw_dirichlet
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import DynamicsFrame
@@ -113,9 +113,9 @@ class _Basis(Forecasters):
         """Return E[D²] of the Dirichlet posterior of each row."""
         return dirichlet_divergence(self._shapes(weights), prediction)
 
-    def draws(self, weights: FloatArray, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, weights: FloatArray, streams: Streams) -> FloatArray:
         """Return rows drawn from their Dirichlet posteriors, zero outside the support."""
-        return draw_dirichlet(self._shapes(weights), count, generator)
+        return streams.rows(self._shapes(weights))
 
     def load_state(self, state: State) -> None:
         """Load the sums, and solve for what follows from them."""

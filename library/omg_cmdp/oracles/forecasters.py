@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import Examples, refuse_impossible
 from omg_cmdp.oracles.rates import Rate
@@ -95,7 +96,7 @@ class Forecasters(abc.ABC):
         """
         return self.bound(episodes, horizon) if self.rate is not None and delay <= self.rate.delay else math.inf
 
-    def draws(self, prepared: Any, count: int, generator: np.random.Generator) -> FloatArray | None:
+    def draws(self, prepared: Any, streams: Streams) -> FloatArray | None:
         """Return (count, ...): tables drawn from the textbook's posterior; None: draw around the prediction."""
         return None
 

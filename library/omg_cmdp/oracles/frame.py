@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, given_sizes
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.forecasters import Forecasters, LossAccount
 from omg_cmdp.oracles.losses import LOG, SQUARE, Loss
 from omg_cmdp.oracles.witnesses import Witnesses
@@ -78,11 +79,14 @@ class Frame(Oracle, Generic[F]):
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): tables like that of `predict`, drawn from the textbook's posterior."""
         instance_of("generator", generator, np.random.Generator)
-        count, answer = positive_integer("count", count), self._answer(context)
-        drawn = self.forecasters.draws(answer.prepared, count, generator)
-        if drawn is None:
-            return self._loss.draws(answer.prediction, self.uncertainty(context), count, generator)
-        return drawn
+        return self.draws_from(context, Streams.fresh(positive_integer("count", count), generator))
+
+    @final
+    def draws_from(self, context: Context, streams: Streams) -> FloatArray:
+        """Return (count, ...): the same by the numbers of `streams`; not to be written to."""
+        answer = self._answer(context)
+        drawn = self.forecasters.draws(answer.prepared, streams)
+        return self._loss.draws(answer.prediction, self.uncertainty(context), streams) if drawn is None else drawn
 
     @final
     def best_loss(self) -> float:

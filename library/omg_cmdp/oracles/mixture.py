@@ -20,6 +20,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import DynamicsFrame
@@ -115,14 +116,14 @@ class _Mixture(Forecasters):
         spread = 0.25 * (variances / np.maximum(fitted, RAREST)).reshape(functions.shape).sum(axis=-1)
         return np.asarray(np.minimum(spread + LOG.divergence(fitted.reshape(functions.shape), prediction), 2.0))
 
-    def draws(self, functions: Functions, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, functions: Functions, streams: Streams) -> FloatArray:
         """Return mixtures with normal weights around the least-squares fit, cut at zero."""
         size = len(functions.tables)
         spectrum, basis = np.linalg.eigh(self._covariance(size))
         root = np.sqrt(np.maximum(spectrum, 0.0)) * basis
-        weights = np.maximum(self._fitted(size) + generator.standard_normal((count, size)) @ root.T, 0.0)
+        weights = np.maximum(self._fitted(size) + streams.normals(size) @ root.T, 0.0)
         weights /= weights.sum(axis=-1, keepdims=True)
-        return np.asarray((weights @ functions.tables.reshape(size, -1)).reshape(count, *functions.shape))
+        return np.asarray((weights @ functions.tables.reshape(size, -1)).reshape(-1, *functions.shape))
 
     def bound(self, episodes: int, horizon: int) -> float:
         """Return the bound of Theorem 5; nothing before the first context, when N is not known yet."""

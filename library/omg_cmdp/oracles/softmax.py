@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import DynamicsFrame
@@ -165,12 +166,12 @@ class _Softmax(Forecasters):
         """
         return np.asarray(((self.covariances @ row) @ row) * (1.0 - 1.0 / self._counts))
 
-    def draws(self, row: FloatArray, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, row: FloatArray, streams: Streams) -> FloatArray:
         """Return tables from Laplace's approximation: normal logits around the Newton fit, within the support."""
         deviations = np.sqrt(np.maximum(self._logit_variances(row), 0.0))
-        normals = generator.standard_normal((count, len(self.offsets)))
-        drawn = np.zeros((count, *self.shape))
-        flat, rows = drawn.reshape(count, -1, self.shape[-1]), (self.starts, self.successors)
+        normals = streams.normals(len(self.offsets))
+        drawn = np.zeros((streams.count, *self.shape))
+        flat, rows = drawn.reshape(streams.count, -1, self.shape[-1]), (self.starts, self.successors)
         compiled_softmax.softmax_draws(self.weights, self.offsets, row, deviations, normals, *rows, flat)
         return drawn
 

@@ -1,14 +1,17 @@
 """Draws: valid tables, of the stated law, and as far from the prediction as `uncertainty` says."""
 
+import itertools
+
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from library.tests.oracles.catalogue import DIMENSION, REWARDS, SIZE, SUPPORT, VECTORS, each_oracle, shared_features
 from library.tests.oracles.linear.test_linear import dense_posterior
 from library.tests.oracles.test_state import taught
 from omg_cmdp import oracles
 from omg_cmdp.oracles import draws
+from omg_cmdp.oracles.draws import LIFE, Streams, empty_cache
 from omg_cmdp.oracles.losses import loss_of
 from omg_cmdp.oracles.simplex import dirichlet_divergence
 
@@ -59,51 +62,88 @@ def test_an_index_comes_as_often_as_its_weight_says(count, rng):
     weights = rng.dirichlet(np.full(5, 0.5)) * 3.0
     weights[2] = 0.0
     shares = weights / weights.sum()
-    drawn = np.array([draws.resample(weights, count, rng) for _ in range(DRAWS)])
+    drawn = np.array([draws.resample(weights, Streams.fresh(count, rng)) for _ in range(DRAWS)])
     times = (drawn[:, :, None] == np.arange(5)).sum(axis=1)
     assert (np.abs(times - count * shares) < 1.0 + 1e-9).all()
     hits = drawn[:, :, None] == np.arange(5)
     np.testing.assert_array_less(np.abs(hits.mean(axis=0) - shares), 5.0 * np.sqrt(0.25 / DRAWS))
 
 
+def of_eight(weights, rng):
+    return draws.resample(weights, Streams.fresh(8, rng))
+
+
 def test_draws_of_two_oracles_are_not_paired(rng):
     """Two halves each: all four pairs are drawn, about equally often."""
     half = np.array([0.5, 0.5])
-    pairs = np.concatenate([2 * draws.resample(half, 8, rng) + draws.resample(half, 8, rng) for _ in range(500)])
+    pairs = np.concatenate([2 * of_eight(half, rng) + of_eight(half, rng) for _ in range(500)])
     np.testing.assert_allclose(np.bincount(pairs, minlength=4) / 4000, 0.25, atol=0.05)
 
 
 def test_groups_are_resampled_on_their_own(rng):
     weights = np.array([[1.0, 1.0], [0.0, 2.0], [3.0, 1.0]])
-    drawn = draws.resample(weights, 8, rng)
+    drawn = of_eight(weights, rng)
     np.testing.assert_array_equal(drawn.sum(axis=1), [4, 8, 2])
 
 
 @pytest.mark.parametrize("uniform", [0.0, 1.0 - 2.0**-53])
 def test_rounding_never_draws_what_has_no_weight(uniform):
-    class Same:
-        def random(self, shape):
-            return np.full(shape, uniform)
-
     for weights in ([0.0, 0.1, 0.2, 0.7, 0.0], [0.0, 1e-300, 0.0], [1.0]):
         for count in (1, 3, 10):
-            assert (np.array(weights)[draws.resample(np.array(weights), count, Same())] > 0.0).all()
+            drawn = np.empty((1, count), dtype=np.int64)
+            draws.compiled.systematic(np.array([weights]), np.full((1, count), uniform), drawn)
+            assert (np.array(weights)[drawn] > 0.0).all()
 
 
-def test_the_compiled_loops_against_plain_numpy(rng):
+def test_the_compiled_loop_against_plain_numpy(rng):
     weights, uniforms = rng.random((4, 9)) * rng.integers(0, 2, (4, 9)) + 0.01, rng.random((4, 6))
     drawn = np.empty((4, 6), dtype=np.int64)
     draws.compiled.systematic(weights, uniforms, drawn)
     for row, uniform, found in zip(weights, uniforms, drawn, strict=True):
         wanted = (np.arange(6) + uniform[0]) / 6.0 * row.sum()
         assert sorted(found) == np.searchsorted(row.cumsum(), wanted, side="right").tolist()
-    shapes = rng.random(12) * 3.0
-    gammas, exponentials = rng.random((2, 5, 12))
-    rows = np.zeros((5, 16))
-    draws.compiled.dirichlet(gammas, exponentials, shapes, np.flatnonzero(np.arange(16) % 4), 4, rows)
-    terms = (gammas * np.exp(-exponentials / shapes)).reshape(5, 4, 3)
-    np.testing.assert_allclose(rows.reshape(5, 4, 4)[..., 1:], terms / terms.sum(axis=-1, keepdims=True), rtol=1e-12)
-    assert (rows[:, ::4] == 0.0).all()
+
+
+# Streams
+
+
+def test_normal_numbers_are_quantiles_of_uniform_ones():
+    """The same stream, asked for both: to the last bits, tails included, and of the right law."""
+    streams = Streams.lasting(seed=3, episode=7, count=1)
+    uniforms, normals = np.empty(200_000), np.empty((1, 200_000))
+    draws.random.fill_uniforms(streams.keys[0], 0, uniforms)
+    draws.random.refresh_normals(streams.keys, 0, ~streams.keys[:1], normals)
+    np.testing.assert_allclose(normals[0], special.ndtri(uniforms), rtol=1e-14, atol=1e-14)
+    assert stats.kstest(uniforms, stats.uniform.cdf).pvalue > 1e-4
+    assert np.abs(normals).max() > 4.0
+
+
+def test_keys_places_and_tags_have_streams_of_their_own(rng):
+    """No two of 300 × 300 numbers are the same or go together, in either direction, nor with those of another tag."""
+    streams = Streams.fresh(300, rng)
+    one, other = streams.normals(300), streams.of(0).normals(300)
+    assert len(np.unique(np.concatenate([one, other]))) == 180_000
+    for pair in ((one, other), (one[1:], one[:-1]), (one[:, 1:], one[:, :-1]), (one, one.T[::-1])):
+        assert abs(np.corrcoef(*(each.ravel() for each in pair))[0, 1]) < 5.0 / 300.0
+
+
+def test_a_draw_lives_for_eight_episodes():
+    """In every episode an eighth of the draws is new, and after eight all are."""
+    numbers = [Streams.lasting(0, episode, count=32).normals(3) for episode in range(17)]
+    for before, after in itertools.pairwise(numbers):
+        assert (before != after).all(axis=1).sum() == (before != after).any(axis=1).sum() == 32 // LIFE
+    assert (numbers[0] != numbers[LIFE]).all()
+
+
+def test_a_cache_changes_no_bit(rng):
+    """Whatever was drawn before, in another order or for other shapes, parts, seeds and tags."""
+    cache = empty_cache()
+    for episode in rng.integers(0, 12, size=40).tolist():
+        seed, tag, count = (int(rng.integers(n)) for n in (2, 2, 2))
+        shapes, parts = rng.integers(0, 2, (2, 4, 3)) * 0.5 + [0.1, 1.0, 0.0], rng.integers(0, 2, 5 + count)
+        cached, plain = (Streams.lasting(seed, episode, 5 + count, held).of(tag) for held in (cache, None))
+        assert cached.rows(shapes, parts).tobytes() == plain.rows(shapes, parts).tobytes()
+        assert cached.normals(4).tobytes() == plain.normals(4).tobytes()
 
 
 # Around a prediction
@@ -168,22 +208,13 @@ def test_any_uncertainty_gives_valid_rows(uncertainty, rng):
 def test_dirichlet_rows_have_their_moments(total, rng):
     shapes = total * rng.dirichlet(np.ones(5), 4)
     shapes[:, 1] = 0.0
-    drawn = draws.draw_dirichlet(shapes, DRAWS, rng)
+    drawn = Streams.fresh(DRAWS, rng).rows(shapes)
     totals = shapes.sum(axis=-1, keepdims=True)
     mean = shapes / totals
     near(drawn, mean, mean * (1.0 - mean) / (totals + 1.0))
     divergence = ((np.sqrt(drawn) - np.sqrt(mean)) ** 2).sum(axis=-1)
     errors = divergence.std(axis=0) / np.sqrt(DRAWS)
     np.testing.assert_array_less(np.abs(divergence.mean(axis=0) - dirichlet_divergence(shapes, mean)), 5.0 * errors)
-
-
-def test_large_tables_are_drawn_in_parts(rng, monkeypatch):
-    shapes = rng.random((6, 2, 6))
-    monkeypatch.setattr(draws, "AT_ONCE", 100)  # one table at a time
-    drawn = draws.draw_dirichlet(shapes, 2000, rng)
-    totals = shapes.sum(axis=-1, keepdims=True)
-    mean = shapes / totals
-    near(drawn, mean, mean * (1.0 - mean) / (totals + 1.0))
 
 
 # The oracles

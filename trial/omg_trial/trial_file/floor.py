@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, instance_of, real_number
 
@@ -116,6 +117,10 @@ class FlooredRewards(_Floored[RewardOracle], RewardOracle):
         """Return f' of functions that are plausible."""
         return self.floor.rewards(self.oracle.draws(context, count, generator))
 
+    def draws_from(self, context: Context, streams: Streams) -> FloatArray:
+        """Return the same by the numbers of `streams`."""
+        return self.floor.rewards(self.oracle.draws_from(context, streams))
+
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
         """Learn what was done: the action that was drawn, whether the plan or the floor wanted it."""
         self.oracle.update(context, states, actions, rewards)
@@ -132,6 +137,10 @@ class FlooredDynamics(_Floored[DynamicsOracle], DynamicsOracle):
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return P' of transitions that are plausible."""
         return self.floor.transitions(self.oracle.draws(context, count, generator))
+
+    def draws_from(self, context: Context, streams: Streams) -> FloatArray:
+        """Return the same by the numbers of `streams`."""
+        return self.floor.transitions(self.oracle.draws_from(context, streams))
 
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
         """Learn where the action that was drawn has led."""

@@ -30,11 +30,12 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.exploration.gain import drawn_models
+from omg_cmdp.agents.exploration.gain import draw_count, drawn_models
 from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_integer
 from omg_lab.rivals.declared import ModelRival, Option, schedule, seed_value
@@ -77,7 +78,8 @@ class RegularisedIDS(ModelRival):
         """Return a deterministic policy, optimal with information as a reward."""
         model = self.model(context)
         generator = np.random.default_rng((self.seed, self.episodes_seen))
-        drawn = drawn_models(model, self.reward_oracle, self.dynamics_oracle, context, self.draws, generator)
+        streams = Streams.fresh(draw_count(model, self.draws), generator)
+        drawn = drawn_models(model, self.reward_oracle, self.dynamics_oracle, context, streams.of(0), streams.of(1))
         worth = self.worth(self.episodes_seen + 1)
         return Decision(policy=informed_policy(model, worth * information(*drawn), self.value_bounds), model=model)
 

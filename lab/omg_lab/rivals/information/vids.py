@@ -34,11 +34,12 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from omg_cmdp.agents.exploration.gain import drawn_models
+from omg_cmdp.agents.exploration.gain import draw_count, drawn_models
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.planning.decision import Decision, Mixture
 from omg_cmdp.validation import FloatArray, positive_integer
 from omg_lab.rivals.declared import ModelRival, Option, seed_value
@@ -103,8 +104,9 @@ class VIDS(ModelRival):
         self, model: TabularMDP, context: Context, generator: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return the candidates, all different, and their values in the drawn models, (M, H, S, A) and (M, K)."""
+        streams = Streams.fresh(draw_count(model, self.draws), generator)
         rewards, transitions = drawn_models(
-            model, self.reward_oracle, self.dynamics_oracle, context, self.draws, generator
+            model, self.reward_oracle, self.dynamics_oracle, context, streams.of(0), streams.of(1)
         )
         _, _, start, admissible = model.raw
         best = np.empty((len(rewards) + 1, model.horizon, model.states, model.actions))

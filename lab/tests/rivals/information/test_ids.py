@@ -11,6 +11,7 @@ from omg_cmdp import Space, TabularMDP, adversaries, oracles, policy_value, simu
 from omg_cmdp.agents import Power
 from omg_cmdp.mdp.bellman import best_response, value_bounds
 from omg_cmdp.mdp.occupancy import flow
+from omg_cmdp.oracles.draws import Streams
 from omg_lab.rivals import VIDS, RegularisedIDS
 from omg_lab.rivals.information.regularised_ids import information, informed_policy
 from omg_lab.rivals.information.vids import least_ratio, regrets_and_information
@@ -109,9 +110,9 @@ def test_values_of_candidates_are_exact():
     agent = learning(world, VIDS, draws=5, seed=1)
     context, generator = world.contexts[0], np.random.default_rng(7)
     policies, values = agent._candidates(agent.model(context), context, generator)
-    again = np.random.default_rng(7)
-    rewards = agent.reward_oracle.draws(context, 5, again)
-    kernels = agent.dynamics_oracle.draws(context, 5, again)
+    streams = Streams.fresh(5, np.random.default_rng(7))
+    rewards = agent.reward_oracle.draws_from(context, streams.of(0))
+    kernels = agent.dynamics_oracle.draws_from(context, streams.of(1))
     for i, (k, policy) in itertools.product(range(5), enumerate(policies)):
         mdp = world.space.mdp(transitions=kernels[i], rewards=rewards[i])
         assert values[k, i] == pytest.approx(policy_value(mdp, policy))
@@ -151,8 +152,8 @@ def test_regularised_ids_maximises_value_and_information(rng):
             oracles.FiniteDynamics(lambda _: kernels, horizon=horizon),
         )
         agent = RegularisedIDS(space, *pair, worth, draws=12, seed=1)
-        decision, again = agent.decide("any"), np.random.default_rng((1, 0))
-        told = information(pair[0].draws("any", 12, again)[:, None], pair[1].draws("any", 12, again)[:, None])
+        decision, streams = agent.decide("any"), Streams.fresh(12, np.random.default_rng((1, 0)))
+        told = information(*(each.draws_from("any", streams.of(i))[:, None] for i, each in enumerate(pair)))
 
         def objective(policy, worth=worth, model=decision.model, told=told):
             occupancy, value = flow(model, policy)

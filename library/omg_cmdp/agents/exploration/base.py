@@ -28,9 +28,6 @@ from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
 
-ROUNDS, ROUGHLY = 3, 0.1
-"""How many plans it takes to divide roots among steps, and the tolerance of all but the last."""
-
 
 class Memory(abc.ABC):
     """What a rule remembers of the episodes that an agent has played. The agent keeps and saves it."""
@@ -90,9 +87,6 @@ class Situation(NamedTuple):
     def plan_roots(self, u: FloatArray, floor: float) -> Decision:
         """Return the plan that maximises ⟨q, f̂⟩ + Σ √(u·q) + floor·Σ log q, u (H, S, A).
 
-        If `u` is (S, A), what is learned in one step holds in all: the roots are √(u·Σ_h q_h), one for each pair, and
-        `u` is divided among the steps (`_split`).
-
         It is also the plan for the barrier of its own weights, m = ½·√(q̂·u) + floor, and is certified as that: the
         certificate is relative to their mean, 1/γ. Where it falls short, the barrier of these weights is solved on,
         from there: weights may be any numbers, but a plan must be that of its weights.
@@ -100,33 +94,16 @@ class Situation(NamedTuple):
         floor, shape = positive_number("floor", floor), (self.model.horizon, self.model.states, self.model.actions)
         if not (type(u) is np.ndarray and u.dtype == np.float64 and u.shape == shape and u.flags.carray):
             u = float_table("u", u)
-            one_of_shapes("u", u, shape, shape[1:])
+            one_of_shapes("u", u, shape)
             in_range("u", u, 0.0, math.inf)
-        u, start = (u, None) if u.ndim == 3 else self._split(u, floor)
-        solution, weights = self._roots(u, floor, self.tolerance, start), np.empty(shape)
+        # To a gap of the tolerance times the weight that is likely: what the weights are is known afterwards.
+        likely = self.tolerance * compiled.likely_weight(u, floor)
+        solution, weights = plan(self.model, uncertainty=u, floor=floor, tolerance=likely), np.empty(shape)
         gamma = compiled.own_weights(solution.occupancy, u, floor, weights)
         certificate = gamma * solution.certificate
         if certificate > self.tolerance:
             return self.plan(gamma, weights, start=solution)
         return self._decision(solution, gamma, weights, certificate)
-
-    def _split(self, u: FloatArray, floor: float) -> tuple[FloatArray, Solution | None]:
-        """Return u·θ (H, S, A) with Σ_h θ_h = 1, for u (S, A), and the plan that θ is from.
-
-        √(u·Σ_h q_h) is the largest Σ_h √(u·θ_h·q_h), at θ_h = q_h/Σ_h q_h. So each plan with the θ of the one before
-        has a larger objective. At first all steps have the same, and the plan with the θ returned is number `ROUNDS`.
-        """
-        split, solution = np.repeat(u[None] / self.model.horizon, self.model.horizon, axis=0), None
-        if self.model.horizon > 1 and u.any():
-            for _ in range(ROUNDS - 1):
-                solution = self._roots(split, floor, ROUGHLY, solution)
-                compiled.divide(u, solution.occupancy, split)
-        return split, solution
-
-    def _roots(self, u: FloatArray, floor: float, tolerance: float, start: Solution | None) -> Solution:
-        """Return the plan with these roots, to a gap of `tolerance` times the weight that is likely."""
-        tolerance *= compiled.likely_weight(u, floor)
-        return plan(self.model, uncertainty=u, floor=floor, tolerance=tolerance, start=start)
 
     def least_weight(self, floor: float) -> float:
         """Return floor/√(n·t): over T episodes it costs at most 2·floor·√(nT)."""
@@ -190,7 +167,7 @@ class ExplorationRule(Made, abc.ABC):
 
     def __str__(self) -> str:
         """The rule's settings: equal for rules that do the same."""
-        own = [f"{name}={setting(value)}" for name, value in vars(self).items() if name != "_given"]
+        own = [f"{name}={setting(value)}" for name, value in vars(self).items() if not name.startswith("_")]
         return f"{type(self).__name__}({', '.join(own)})"
 
     def __repr__(self) -> str:

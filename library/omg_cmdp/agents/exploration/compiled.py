@@ -23,27 +23,33 @@ def backup_errors(ranges, reward_errors, transition_errors, scale, errors):
 
 
 @compiled
-def fill_gains(transitions, rewards, start, admissible, drawn_rewards, drawn_transitions, lows, highs, gains):
+def fill_gains(
+    transitions, rewards, start, admissible, drawn_rewards, drawn_transitions, lows, highs, gains, all_visits
+):
     """Fill v = b̃²/E[q_k], (steps, S, A), from K >= 2 drawn models, (K, steps, S, A) and (K, steps, S, A, S).
 
     `gains` has H steps, or one for all: then what a draw visits and carries is summed over the steps, before anything
     else. b = E[x_k], x_k = q_k·e_k, and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square
     of Σx is too large by the noise of the draws that visit the tuple: `spread`, Σ (x_k - r·q_k)² for r = Σx/Σq, times
     n/(n - 1) for n = (Σq)²/Σq² of them, is taken off. Values from step h on lie in [lows_h, highs_h], also those of the
-    drawn models.
+    drawn models. `all_visits` (H, S, A) becomes Σ q_k.
     """
-    states, horizon, count = gains.shape[1], len(lows) - 1, len(drawn_rewards)
+    (horizon, states, _), count = all_visits.shape, len(drawn_rewards)
     values, chosen = np.zeros((horizon + 1, states)), np.empty((horizon, states), np.int64)
     visits, errors = np.empty((horizon + 1, states)), np.empty((horizon, states))
     flow, came = np.empty(gains.shape), np.empty(gains.shape)
     x, q, v = flow.reshape(-1), came.reshape(-1), gains.reshape(-1)
-    flows, squares, products, visited, visited_squares = np.zeros((5, gains.size))
+    flows, squares, products, visited, visited_squares = np.zeros((5, x.size))
+    all_visits[:] = 0.0
     for k in range(count):
         if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_transitions, k)):
             best_actions(drawn_transitions[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
             follow(transitions, rewards, start, chosen, values, visits, errors)
             carry(chosen, visits, errors, flow, came)
-        for i in range(gains.size):
+        for h in range(horizon):
+            for s in range(states):
+                all_visits[h, s, chosen[h, s]] += visits[h, s]
+        for i in range(x.size):
             flows[i] += x[i]
             squares[i] += x[i] * x[i]
             products[i] += x[i] * q[i]
@@ -51,7 +57,7 @@ def fill_gains(transitions, rewards, start, admissible, drawn_rewards, drawn_tra
             visited_squares[i] += q[i] * q[i]
     total, hoped = flows.sum(), np.maximum(flows, 0.0).sum()
     share = max(total, 0.0) / hoped if hoped > 0.0 else 0.0
-    for i in range(gains.size):
+    for i in range(x.size):
         v[i] = 0.0
         if flows[i] > 0.0:
             whole, rate = visited[i] ** 2, flows[i] / visited[i]
@@ -59,6 +65,34 @@ def fill_gains(transitions, rewards, start, admissible, drawn_rewards, drawn_tra
             others = whole - visited_squares[i]
             noise = spread * whole / others if others > ALONE * whole else 0.0
             v[i] = share * share * max(flows[i] ** 2 - max(noise, 0.0), 0.0) / (count * visited[i])
+
+
+@compiled
+def divide(transitions, rewards, admissible, lows, highs, v, parts):
+    """Divide v (S, A) among the steps, in the place of `parts` (H, S, A): how often draws come in each of them.
+
+    In proportion to these visits over (z + √v)²: z is what the pair costs in a step, V_h(s) - r - P·V_{h+1} for the
+    optimal values, which lie in [lows_h, highs_h].
+    """
+    horizon, states, actions = parts.shape
+    total, values = np.zeros((states, actions)), np.empty((horizon + 1, states))
+    chosen = np.empty((horizon, states), np.int64)
+    best_actions(transitions, rewards, admissible, lows, highs, chosen, values)
+    for h in range(horizon):
+        k, r = h % transitions.shape[0], h % rewards.shape[0]
+        for s in range(states):
+            for a in range(actions):
+                if v[s, a] > 0.0 and parts[h, s, a] > 0.0:
+                    worth = rewards[r, s, a]
+                    for j in range(states):
+                        worth += transitions[k, s, a, j] * values[h + 1, j]
+                    cost = max(values[h, s] - worth, 0.0) + math.sqrt(v[s, a])
+                    parts[h, s, a] /= cost * cost
+                    total[s, a] += parts[h, s, a]
+    for h in range(horizon):
+        for s in range(states):
+            for a in range(actions):
+                parts[h, s, a] = v[s, a] * (parts[h, s, a] / total[s, a]) if v[s, a] > 0.0 else 0.0
 
 
 @compiled
@@ -126,16 +160,3 @@ def own_weights(occupancy, u, floor, weights):
     gamma = weights.size / total
     weights *= gamma
     return gamma
-
-
-@compiled
-def divide(u, occupancy, divided):
-    """Fill u·q_h/Σ_h q_h, (H, S, A), for u (S, A); 0 where no step leads."""
-    horizon, states, actions = occupancy.shape
-    for s in range(states):
-        for a in range(actions):
-            total = 0.0
-            for h in range(horizon):
-                total += occupancy[h, s, a]
-            for h in range(horizon):
-                divided[h, s, a] = u[s, a] * (occupancy[h, s, a] / total) if total > 0.0 else 0.0

@@ -17,11 +17,13 @@ these weights raise it by a quarter, and are what is played. No constant is left
 oracles' own, and the statement holds on average over them, given the past and the context (docs/theory.md).
 
 What is learned in one step mostly holds in all. Then b and c are sums over the steps, v is a number for each pair, and
-the program is max ⟨q, f̂⟩ + Σ √(v·Q), Q = Σ_h q_h: it explores a pair in those steps where that costs least.
+the program is max ⟨q, f̂⟩ + Σ √(v·Q), Q = Σ_h q_h: it explores a pair in those steps where that costs least. With v·θ_h
+in step h, Σ_h θ_h = 1, one plan does: θ_h is in proportion to c_h/(z_h + √v)², z_h the cost in the mean model.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import final
 
 import numpy as np
@@ -31,11 +33,11 @@ from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.oracles.draws import Cache, Streams, empty_cache, keys_of
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, positive_integer, positive_number, seed_number
+from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
-tables = Lazy("omg_cmdp.mdp.compiled")
 
 SHARE = 0.25
 """What the program is given of v: half the weights of the smallest bound, at 5/4 of it. Chosen on seeds above 200."""
@@ -47,7 +49,7 @@ LARGEST = 2**25
 class GainWeighted(ExplorationRule):
     """m = ¼·√(q̂·v) + floor/√(n·t), q̂ the plan: explore where plausible models expect to gain.
 
-    If one table serves all steps, v is divided among them, in proportion to visits of the plan. The floor costs at most
+    If one table serves all steps, v is divided among them, by visits of the draws and by costs. The floor costs at most
     2·floor·√(nT) over T episodes, and keeps ¼·Σ q̂·err²/m below √(nT)/(4·floor) times what the oracles' bounds allow,
     even if the posteriors are wrong.
 
@@ -58,7 +60,7 @@ class GainWeighted(ExplorationRule):
     floor : float, default 1e-4
         The least weight, times √(n·t).
     seed : int, default 0
-        The seed of the draws; they are a function of it, the episode and the context.
+        The seed of the draws; they are a function of it, the episode and what was learned.
 
     Examples
     --------
@@ -72,21 +74,44 @@ class GainWeighted(ExplorationRule):
             raise ValueError(f"`draws` must be at least 2, got {draws!r}")
         self.floor = positive_number("floor", floor)
         self.seed = seed_number(seed)
+        self._caches: deque[Cache] = deque(maxlen=1)  # no state: what is drawn is the same without it
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the weights of this episode."""
-        return situation.plan_roots(SHARE * self.gains(situation), situation.least_weight(self.floor))
+        v, visits = self._weighed(situation)
+        if v.ndim == 2:
+            transitions, rewards, _, admissible = situation.model.raw
+            compiled.divide(transitions, rewards, admissible, *situation.bounds, v, visits)
+        return situation.plan_roots(SHARE * (v if v.ndim == 3 else visits), situation.least_weight(self.floor))
 
     def gains(self, situation: Situation) -> FloatArray:
         """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""
-        model = situation.model
-        generator = np.random.default_rng((self.seed, situation.episode))
+        return self._weighed(situation)[0]
+
+    def _weighed(self, situation: Situation) -> tuple[FloatArray, FloatArray]:
+        """Return v, and how often the draws come where, (H, S, A)."""
+        model, count = situation.model, draw_count(situation.model, self.draws)
+        # A cache changes in place: two threads that ask at once have one each, and the last one to end keeps its own.
+        try:
+            cache = self._caches.pop()
+        except IndexError:
+            cache = empty_cache()
+        streams = Streams.lasting(self.seed, situation.episode, count, cache)
+        # Rewards are drawn anew: that costs little, and a rare optimum is mostly a reward that few draws have.
+        both = streams.of(0, keys_of(self.seed, situation.episode, count, 1)), streams.of(1)
         oracles = situation.reward_oracle, situation.dynamics_oracle
-        rewards, transitions = drawn_models(model, *oracles, situation.known, self.draws, generator)
+        rewards, transitions = drawn_models(model, *oracles, situation.known, *both)
         by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
-        gains = np.empty((model.horizon if by_step else 1, *model.admissible.shape))
-        compiled.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains)
-        return gains if by_step else gains[0]
+        visits = np.empty((model.horizon, *model.admissible.shape))
+        gains = np.empty(visits.shape if by_step else (1, *visits.shape[1:]))
+        compiled.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains, visits)
+        self._caches.append(cache)
+        return (gains if by_step else gains[0]), visits
+
+
+def draw_count(model: TabularMDP, most: int) -> int:
+    """Return the number of draws, `most` if they fit."""
+    return min(most, max(4, LARGEST // model.raw[0].size))
 
 
 def drawn_models(
@@ -94,23 +119,18 @@ def drawn_models(
     reward_oracle: Oracle,
     dynamics_oracle: Oracle,
     context: Context,
-    most: int,
-    generator: np.random.Generator,
+    of_rewards: Streams,
+    of_dynamics: Streams,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models, K = `most` if they fit."""
-    count = min(most, max(4, LARGEST // model.raw[0].size))
+    """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models; not to be written to."""
     known, table = keyed(context), model.admissible.shape
-    rewards = _drawn(reward_oracle, known, count, generator, table)
-    return rewards, _drawn(dynamics_oracle, known, count, generator, (*table, model.states))
+    rewards = _drawn(reward_oracle, known, of_rewards, table)
+    return rewards, _drawn(dynamics_oracle, known, of_dynamics, (*table, model.states))
 
 
-def _drawn(
-    oracle: Oracle, known: Keyed, count: int, generator: np.random.Generator, table: tuple[int, ...]
-) -> FloatArray:
-    """Return `count` draws of a table, as (count, steps, ...) with the steps that they have."""
-    drawn = np.ascontiguousarray(oracle.draws(known.to(oracle), count, generator), dtype=np.float64)
-    if drawn.shape[:1] != (count,) or drawn.shape[-len(table) :] != table or drawn.ndim > len(table) + 2:
-        raise ValueError(f"`draws` must return ({count}, ...) tables of shape {table}, got {drawn.shape}")
-    if not tables.is_within(drawn, 0.0, 1.0 + ROW_SUM_TOLERANCE):  # not if it is no number, either
-        raise ValueError(f"`draws` must lie in [0, 1], got numbers from {drawn.min()} to {drawn.max()}")
-    return drawn.reshape(count, -1, *table)
+def _drawn(oracle: Oracle, known: Keyed, streams: Streams, table: tuple[int, ...]) -> FloatArray:
+    """Return draws of a table, as (count, steps, ...) with the steps that they have."""
+    drawn = np.ascontiguousarray(oracle.draws_from(known.to(oracle), streams), dtype=np.float64)
+    if drawn.shape[:1] != (streams.count,) or drawn.shape[-len(table) :] != table or drawn.ndim > len(table) + 2:
+        raise ValueError(f"`draws` must return ({streams.count}, ...) tables of shape {table}, got {drawn.shape}")
+    return drawn.reshape(streams.count, -1, *table)

@@ -25,7 +25,7 @@ from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.adapters.inputs import InputMap, Inputs
 from omg_cmdp.oracles.adapters.kinds import Tables
 from omg_cmdp.oracles.adapters.models import ModelKind
-from omg_cmdp.oracles.draws import draws_of_parts, resample
+from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.persistence import State, numbers
@@ -124,7 +124,7 @@ class Ensemble(Forecasters):
         divergences = self.tables.loss.divergence(asked.tables, prediction)
         return np.asarray(divergences.sum(axis=0) * (1.0 - 1.0 / self.members))
 
-    def draws(self, asked: Answers, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, asked: Answers, streams: Streams) -> FloatArray:
         """Return copies drawn at random, √(M-1) times as far from their mean, and around them what u is beyond that.
 
         The variance of mean + √(M-1)·(copy - mean) is (M-1)/M·Σ (copy - mean)², the jackknife's; then cut to a table.
@@ -135,9 +135,7 @@ class Ensemble(Forecasters):
         wide = mean + math.sqrt(self.members - 1.0) * (asked.tables - mean)
         for table in wide:
             table[self.admissible] = self.tables.rows(table[self.admissible])
-        around = self.tables.loss.draws
-        drawn = resample(np.ones(self.members), count, generator)
-        return draws_of_parts(drawn, mean.shape, lambda m, n: around(wide[m], missing, n, generator))
+        return np.asarray(self.tables.loss.draws(wide, missing, streams, resample(np.ones(self.members), streams)))
 
     def learn(self, asked: Answers, episode: Examples) -> None:
         """Let each copy learn its part of an episode, or none."""

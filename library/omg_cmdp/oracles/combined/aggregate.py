@@ -15,7 +15,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite, checked_oracles
-from omg_cmdp.oracles.draws import draws_of_parts, resample
+from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss, exponential_weights
 from omg_cmdp.validation import FloatArray
@@ -34,11 +34,13 @@ class _Aggregate(Composite):
     def learn(self, context: Context, episode: Examples) -> None:
         self.teach([(oracle, episode) for oracle in self.oracles], context)
 
-    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, context: Context, streams: Streams) -> FloatArray:
         """Return draws of the experts, each expert's share of them being its weight at the textbook's rate."""
-        drawn = resample(exponential_weights(self.account.losses, self.loss.rate), count, generator)
-        shape = self.predictions(context).shape[1:]
-        return draws_of_parts(drawn, shape, lambda i, n: self.oracles[i].draws(context, n, generator))
+        experts = resample(exponential_weights(self.account.losses, self.loss.rate), streams)
+        drawn = np.empty((streams.count, *self.predictions(context).shape[1:]))
+        for i in np.unique(experts).tolist():
+            drawn[experts == i] = self.oracles[i].draws_from(context, streams.of(i))[experts == i]
+        return drawn
 
     def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         """Return Σ w·(u + divergence from the expert to the aggregate), w at the textbook's rate."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.losses import Examples, Loss
 from omg_cmdp.persistence import State, all_or_nothing, joint_state, part_of
@@ -106,9 +107,9 @@ class Alternating(Composite):
         """Return the uncertainty of the speaker."""
         return np.asarray(self.speaker.uncertainty(context))
 
-    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, context: Context, streams: Streams) -> FloatArray:
         """Return draws of the speaker."""
-        return np.asarray(self.speaker.draws(context, count, generator))
+        return np.asarray(self.speaker.draws_from(context, streams))
 
     def listed(self, context: Context) -> FloatArray | None:
         """Return the functions of the class, which is the same for all copies."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite, checked_oracles
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.validation import FloatArray
@@ -46,9 +47,10 @@ class _Stepwise(Composite):
     def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         return np.stack([oracle.uncertainty(context) for oracle in self.oracles])
 
-    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, context: Context, streams: Streams) -> FloatArray:
         """Return draws of each step's oracle, independent of those of the others."""
-        return np.stack([oracle.draws(context, count, generator) for oracle in self.oracles], axis=1)
+        drawn = [oracle.draws_from(context, streams.of(step)) for step, oracle in enumerate(self.oracles)]
+        return np.stack(drawn, axis=1)
 
     def best_loss(self) -> float:
         return float(sum(oracle.best_loss() for oracle in self.oracles))

@@ -1,6 +1,4 @@
-"""The compiled loops of draws: systematic resampling, and rows of Dirichlet distributions."""
-
-import math
+"""The compiled loop of systematic resampling."""
 
 from omg_cmdp.jit import compiled
 
@@ -31,31 +29,3 @@ def systematic(weights, uniforms, drawn):
             # The comb sorts the indices; shuffled, the k-th draws of two oracles are independent.
             other = int(uniforms[group, k] * (k + 1))
             indices[k], indices[other] = indices[other], indices[k]
-
-
-@compiled
-def dirichlet(gammas, exponentials, shapes, places, width, drawn):
-    """Fill the `places` (n,), in order, of rows of `width` entries in each of `drawn` (K, cells).
-
-    With `gammas` (K, n) of `shapes` + 1 and standard `exponentials` (K, n), a row is ∝ G·exp(-E/shape). In logarithms:
-    if all shapes of a row are small, the numbers themselves are zero.
-    """
-    for k in range(len(drawn)):
-        table = drawn[k]
-        first = 0
-        while first < len(places):
-            row, end, largest = places[first] // width, first, -math.inf
-            while end < len(places) and places[end] // width == row:
-                # log of G·U^(1/a), which stays finite where the number itself is zero.
-                logarithm = math.log(gammas[k, end]) - exponentials[k, end] / shapes[end]
-                largest = max(largest, logarithm)
-                table[places[end]] = logarithm
-                end += 1
-            total = 0.0
-            for i in range(first, end):
-                # The largest becomes 1: no row is all zeros.
-                table[places[i]] = math.exp(table[places[i]] - largest)
-                total += table[places[i]]
-            for i in range(first, end):
-                table[places[i]] /= total
-            first = end

@@ -13,7 +13,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.counts.tables import CountTables
-from omg_cmdp.oracles.draws import draw_dirichlet, draws_of_parts, resample
+from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.frame import DynamicsFrame
 from omg_cmdp.oracles.losses import Examples, exponential_weights
 from omg_cmdp.oracles.memory import check_memory
@@ -75,11 +75,10 @@ class _Frequencies(CountTables):
         parts = [dirichlet_divergence(self.counts[table] + prior, prediction) for prior in self._priors]
         return np.asarray(np.tensordot(self._credibility(), parts, axes=1))
 
-    def draws(self, table: int, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, table: int, streams: Streams) -> FloatArray:
         """Return rows drawn from Dirichlet(prior + n), zero outside the support, each prior as often as is credible."""
-        shapes = self.counts[table] + self._priors
-        drawn = resample(self._credibility(), count, generator)
-        return draws_of_parts(drawn, shapes.shape[1:], lambda k, n: draw_dirichlet(shapes[k], n, generator))
+        priors = resample(self._credibility(), streams)
+        return streams.of(table).rows(self.counts[table] + self._priors, priors)
 
     def _credibility(self) -> FloatArray:
         """Return the posterior probabilities of the priors."""

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.oracles.draws import resample
+from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import DynamicsFrame, Frame, RewardFrame
@@ -79,9 +79,9 @@ class Finite(Forecasters):
         compiled.exponential_weights(self.losses_of(functions), self._eta / temper, weights)
         return weights
 
-    def draws(self, functions: Functions, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, functions: Functions, streams: Streams) -> FloatArray:
         """Return functions of the class, each as often as its posterior weight says."""
-        return functions.tables.take(resample(self.posterior(functions), count, generator), axis=0)
+        return functions.tables.take(resample(self.posterior(functions), streams), axis=0)
 
     def best_loss(self) -> float:
         """Return the smallest loss of the class."""

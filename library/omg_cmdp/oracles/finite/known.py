@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
@@ -60,9 +61,9 @@ class _Known(Forecasters):
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         return np.zeros(self._loss.pairs(prediction.shape))
 
-    def draws(self, functions: Functions, count: int, generator: np.random.Generator) -> FloatArray:
-        """Return the only function, `count` times."""
-        return np.repeat(functions.tables, count, axis=0)
+    def draws(self, functions: Functions, streams: Streams) -> FloatArray:
+        """Return the only function, for every draw."""
+        return np.repeat(functions.tables, streams.count, axis=0)
 
     def listed(self, functions: Functions) -> FloatArray:
         """Return the only function, (1, ...)."""

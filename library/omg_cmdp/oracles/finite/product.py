@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context, label_index, table_label
-from omg_cmdp.oracles.draws import resample
+from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import RewardFrame
@@ -84,11 +84,11 @@ class _Product(Forecasters):
         (posterior,) = self._posteriors(index, np.array([SQUARE.rate]))
         return np.asarray(np.einsum("sn,nsa->sa", posterior, (functions.tables - prediction) ** 2))
 
-    def draws(self, prepared: tuple[int, Functions], count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, prepared: tuple[int, Functions], streams: Streams) -> FloatArray:
         """Return, for every state, some of the N functions, each as often as its posterior weight there says."""
         index, functions = prepared
         (posterior,) = self._posteriors(index, np.array([SQUARE.rate]))
-        drawn = resample(posterior, count, generator)
+        drawn = resample(posterior, streams.of(index))
         # Independent draws in each state, as the product class has it.
         return np.asarray(functions.tables[drawn.T, np.arange(len(drawn))])
 

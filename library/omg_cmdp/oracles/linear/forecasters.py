@@ -31,6 +31,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import Features
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.linear.ball import least_squares
@@ -142,14 +143,14 @@ class LinearForecasters(Forecasters):
         biases = np.clip(0.5 + means, 0.0, 1.0) - prediction.reshape(-1)
         return np.asarray(np.minimum(variances + biases**2, 1.0).reshape(self.pairs))
 
-    def draws(self, rows: FloatArray, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, rows: FloatArray, streams: Streams) -> FloatArray:
         """Return ½ + θ·z, cut to [0, 1], for θ from the posterior: one θ if `shared`, else one for each pair."""
         means, variances, solved = self._regressions(rows)
         if self.shared:
-            moved = generator.standard_normal((count, self.dimension)) @ (np.sqrt(self._noise()) * solved)
+            moved = streams.normals(self.dimension) @ (np.sqrt(self._noise()) * solved)
         else:
-            moved = generator.standard_normal((count, len(means))) * np.sqrt(variances)
-        return np.asarray(np.clip(0.5 + means + moved, 0.0, 1.0).reshape(count, *self.pairs))
+            moved = streams.normals(len(means)) * np.sqrt(variances)
+        return np.asarray(np.clip(0.5 + means + moved, 0.0, 1.0).reshape(-1, *self.pairs))
 
     def _regressions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return mean and variance of θ·z, (S·A,) each, and R⁻ᵀz, (d, S·A), R the posterior's root."""

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from library.tests.agents.catalogue import SIZE, SPACES, build
+from library.tests.agents.exploration.draws import estimate, pooled, random_draws, seen_by
 from library.tests.agents.exploration.situations import finite, model_alone, situation
 from library.tests.random_mdps import random_mdp, random_mdps
 from omg_cmdp import OMG, TabularMDP, certificate, plan
 from omg_cmdp.agents import ExplorationRule
-from omg_cmdp.agents.exploration import base
+from omg_cmdp.agents.exploration import base, compiled
+from omg_cmdp.mdp.bellman import value_bounds
 from omg_cmdp.planning.certificate import slacks
 
 S, A, H = SIZE["states"], SIZE["actions"], SIZE["horizon"]
@@ -210,100 +212,39 @@ def shared(model, u, occupancy):
     return float((occupancy * model.reward_steps).sum() + np.sqrt(u * occupancy.sum(axis=0)).sum())
 
 
-def most(model, u, decision):
-    """Return an upper bound of it over all occupancy measures: V(start) + Σ u/(4·min_h z), over the pairs one can meet.
-
-    ⟨q, f̂⟩ = V(start) - ⟨q, z⟩ <= V(start) - Σ Q·min_h z for Q = Σ_h q, and √(u·Q) - Q·ζ <= u/(4ζ).
-    """
-    held = decision.occupancy > 0.0
-    least = np.where(held, slacks(model, decision.values), np.inf).min(axis=0)
-    return float(model.start @ decision.values[0] + (u / (4.0 * least)).sum())
+def divided(model, u, visits):
+    """Return how the rule divides u (S, A) among the steps."""
+    parts, (transitions, rewards, _, admissible) = visits.copy(), model.raw
+    compiled.divide(transitions, rewards, admissible, *value_bounds(model.horizon), u, parts)
+    return parts
 
 
-def pairs(rng, model):
-    """Return u (S, A), positive."""
-    return 10.0 ** rng.uniform(-4.0, 0.0) * (0.01 + rng.random((model.states, model.actions)))
-
-
-def test_each_round_explores_where_it_costs_less(rng, monkeypatch):
-    """The objective never falls, and after many rounds there is nothing left to win."""
-    for model in random_mdps(rng, 12, kernel="dense"):
-        u, found = pairs(rng, model), []
-        for rounds in (1, 2, 3, 10, 200):
-            monkeypatch.setattr(base, "ROUNDS", rounds)
-            monkeypatch.setattr(base, "ROUGHLY", 1e-6)
-            decision = model_alone(model, 1e-8).plan_roots(u, 1e-10)
-            found.append(shared(model, u, decision.occupancy))
-        assert (np.diff(found) >= -1e-6).all()
-        assert -1e-9 <= most(model, u, decision) - found[-1] <= 2e-2 * np.sqrt(u).sum()
-
-
-def test_three_rounds_are_most_of_it(rng):
-    """Of what many rounds would win over equal parts. The rule's own numbers of rounds and tolerance."""
-    won = wanted = 0.0
-    for model in random_mdps(rng, 40):
-        u, this = pairs(rng, model), model_alone(model, 1e-8)
+def test_one_plan_explores_where_it_costs_less(rng):
+    """Than in equal parts, summed over models: ⟨q, f̂⟩ + Σ √(u·Σ_h q_h) is larger."""
+    won = 0.0
+    for model in random_mdps(rng, 20):
+        this, draws = model_alone(model, 1e-8), seen_by(model, random_draws(rng, model, 8))
+        u, visits = estimate(pooled(draws))[0], draws.occupancies.sum(axis=0)
         equal = this.plan_roots(np.repeat(u[None] / model.horizon, model.horizon, axis=0), 1e-8)
-        decision = this.plan_roots(u, 1e-8)
-        before, after = (shared(model, u, each.occupancy) for each in (equal, decision))
-        assert after >= before - 1e-6
-        won, wanted = won + after - before, wanted + most(model, u, decision) - before
-    assert won > 0.5 * wanted > 0.0
-
-
-def test_a_plan_with_shared_roots_is_the_plan_of_its_weights(rng):
-    """m = ½·√(q̂·u·θ) + floor, with Σ_h θ = 1 over the steps in which a pair can be met."""
-    for model in random_mdps(rng, 40):
-        u, floor, tolerance = random_u(rng, model)[0], 10.0 ** rng.uniform(-6, -2), 10.0 ** rng.uniform(-8, -1)
-        decision = model_alone(model, tolerance).plan_roots(u, floor)
-        certified(model, decision, tolerance)
-        precise = plan(model, decision.gamma, weights=decision.weights, tolerance=1e-11)
-        held = precise.occupancy > 0.0
-        weights = decision.weights / decision.gamma - floor
-        assert (weights >= -1e-12).all()
-        assert (weights[:, u == 0.0] <= 1e-12).all()
-        if tolerance < 1e-6:
-            parts = np.divide(4.0 * weights**2, precise.occupancy, out=np.zeros(held.shape), where=held).sum(axis=0)
-            expected = np.where(held.any(axis=0), u, 0.0)
-            np.testing.assert_allclose(parts, expected, rtol=2e-2, atol=1e-3 * u.max())
-
-
-def test_states_of_one_step_each_have_the_whole_root(rng):
-    """A tree: no state is met twice, so that shared roots are those of the steps."""
-    for _ in range(10):
-        kernel = np.zeros((7, 2, 7))
-        kernel[0, :, 1:3] = rng.dirichlet(np.ones(2), 2)
-        kernel[1:3, :, 3:] = rng.dirichlet(np.ones(4), (2, 2))
-        kernel[3:, :, 3:] = rng.dirichlet(np.ones(4), (4, 2))
-        model = TabularMDP(transitions=kernel, rewards=rng.random((7, 2)), horizon=3)
-        u = pairs(rng, model)
-        one, other = (model_alone(model, 1e-9).plan_roots(each, 1e-6) for each in (u, np.repeat(u[None], 3, axis=0)))
-        np.testing.assert_allclose(one.occupancy, other.occupancy, atol=1e-5)
-
-
-def test_equal_steps_have_equal_parts(rng):
-    """One state: nothing tells the steps apart."""
-    for horizon in (1, 2, 9):
-        model = TabularMDP(transitions=np.ones((1, 3, 1)), rewards=rng.random((1, 3)), horizon=horizon)
-        u = pairs(rng, model)
-        parts = np.repeat(u[None] / horizon, horizon, axis=0)
-        one, other = (model_alone(model, 1e-9).plan_roots(each, 1e-6) for each in (u, parts))
-        np.testing.assert_allclose(one.occupancy, other.occupancy, atol=1e-5)
+        ours = this.plan_roots(divided(model, u, visits), 1e-8)
+        won += shared(model, u, ours.occupancy) - shared(model, u, equal.occupancy)
+    assert won > 0.01
 
 
 def test_what_can_be_tried_late_is_not_tried_early():
     """Staying pays ½ in every step, leaving pays nothing and ends it: what leaving is like costs least at the end."""
     kernel = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
     model = TabularMDP(transitions=kernel, rewards=np.array([[0.5, 0.0], [0.0, 0.0]]), horizon=5)
-    u = np.array([[0.0, 1e-3], [0.0, 0.0]])
-    leaving = model_alone(model, 1e-9).plan_roots(u, 1e-9).occupancy[:, 0, 1]
+    u, visits = np.array([[0.0, 1e-3], [0.0, 0.0]]), np.zeros((5, 2, 2))
+    visits[:, 0, 1] = 0.2
+    leaving = model_alone(model, 1e-9).plan_roots(divided(model, u, visits), 1e-9).occupancy[:, 0, 1]
     by_step = model_alone(model, 1e-9).plan_roots(np.repeat(u[None], 5, axis=0), 1e-9).occupancy[:, 0, 1]
     assert leaving[-1] > 0.9 * leaving.sum()
     assert by_step[-1] < 0.8 * by_step.sum()
 
 
-@pytest.mark.parametrize("shape", [(S,), (S, A + 1), (1, S, A), (H + 1, S, A)])
+@pytest.mark.parametrize("shape", [(S,), (S, A), (1, S, A), (H + 1, S, A)])
 def test_roots_of_another_shape_are_refused(shape):
     _, agent = build("adaptive")
-    with pytest.raises(ValueError, match=r"`u` must have shape .* or .*, got"):
+    with pytest.raises(ValueError, match=r"`u` must have shape .*, got"):
         situation(agent).plan_roots(np.ones(shape), 0.1)

@@ -18,7 +18,7 @@ each_kind_of_steps = pytest.mark.parametrize("by_steps", STEPS, ids=["stationary
 def gains_of(model, paid, moves, bounds, steps=None):
     """Return what the compiled loop fills in for drawn rewards (K, steps, S, A) and kernels (K, steps, S, A, S)."""
     gains = np.full((steps or model.horizon, model.states, model.actions), np.nan)
-    compiled.fill_gains(*model.raw, paid, moves, *bounds, gains)
+    compiled.fill_gains(*model.raw, paid, moves, *bounds, gains, np.empty((model.horizon, *gains.shape[1:])))
     return gains
 
 
@@ -56,9 +56,12 @@ def problems(rng, count, by_steps):
 @each_kind_of_steps
 def test_gains_are_those_of_the_formula(by_steps, rng):
     for model, paid, moves, (least, most) in problems(rng, 25, by_steps):
-        gains = gains_of(model, paid, moves, value_bounds(model.horizon, (least, most)))
-        expected = estimate(seen_by(model, models_of(model, paid, moves), least, most))
-        np.testing.assert_allclose(gains, expected, rtol=1e-9, atol=1e-13)
+        bounds, shape = value_bounds(model.horizon, (least, most)), (model.horizon, model.states, model.actions)
+        gains, visits = np.full(shape, np.nan), np.full(shape, np.nan)
+        compiled.fill_gains(*model.raw, paid, moves, *bounds, gains, visits)
+        draws = seen_by(model, models_of(model, paid, moves), least, most)
+        np.testing.assert_allclose(gains, estimate(draws), rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(visits, draws.occupancies.sum(axis=0), rtol=1e-9, atol=1e-13)
 
 
 @each_kind_of_steps
@@ -69,14 +72,19 @@ def test_pooled_gains_are_those_of_the_sums_over_steps(by_steps, rng):
         np.testing.assert_allclose(gains, expected, rtol=1e-9, atol=1e-13)
 
 
-def test_what_is_shared_is_divided_by_visits(rng):
-    """u·q_h/Σ_h q_h; nothing where no step leads."""
+def test_what_is_shared_is_divided_by_visits_and_costs(rng):
+    """v·θ with θ ∝ q_h/(z_h + √v)², Σ_h θ = 1, z_h = V_h - Q_h of the optimum: nothing where nobody comes."""
     for mdp in random_mdps(rng, 10):
-        u, q = rng.random((mdp.states, mdp.actions)), occupancy_measure(mdp, random_policy(rng, mdp))
-        divided, total = np.full(q.shape, np.nan), q.sum(axis=0)
-        compiled.divide(u, q, divided)
-        np.testing.assert_allclose(divided * total, u * q, rtol=1e-13)
-        assert (divided[:, total == 0.0] == 0.0).all()
+        q, (kernel, rewards) = occupancy_measure(mdp, random_policy(rng, mdp)), by_step(mdp)
+        v = rng.random((mdp.states, mdp.actions)) * (q.sum(axis=0) > 0.0)
+        _, values = clipped_optimum(mdp)
+        costs = values[:-1, :, None] - rewards - np.einsum("hsaj,hj->hsa", kernel, values[1:])
+        with np.errstate(invalid="ignore"):
+            parts = q / (np.maximum(costs, 0.0) + np.sqrt(v)) ** 2
+            expected = np.where(v > 0.0, v * parts / parts.sum(axis=0), 0.0)
+        divided = q.copy()
+        compiled.divide(mdp.raw[0], mdp.raw[1], mdp.raw[3], *value_bounds(mdp.horizon), v, divided)
+        np.testing.assert_allclose(divided, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_the_square_of_the_mean_error_has_no_bias(rng):

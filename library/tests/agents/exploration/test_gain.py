@@ -8,6 +8,7 @@ import pytest
 from library.tests.agents.catalogue import ORACLES, SIZE, SPACES, build, line
 from library.tests.agents.exploration.draws import estimate, flow, pooled, promised, seen_by, single_step
 from library.tests.agents.exploration.situations import model_alone, situation, taught
+from library.tests.agents.models import an_episode
 from library.tests.oracles.test_draws import Outsider, Stranger
 from library.tests.random_mdps import with_tables
 from library.tests.worlds import SafeArm
@@ -15,6 +16,7 @@ from omg_cmdp import OMG, Space, oracles, plan, policy_value
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import ExplorationRule, GainWeighted
 from omg_cmdp.mdp.bellman import value_bounds
+from omg_cmdp.oracles.draws import LIFE, Streams, keys_of
 from omg_cmdp.planning.certificate import slacks
 from omg_cmdp.runs import simulate
 from omg_cmdp.theory import bounds
@@ -28,10 +30,11 @@ each_oracle = pytest.mark.parametrize("oracle", ORACLES)
 
 
 def drawn_models(rule, this):
-    """Return the models that the rule draws, as its docstring has them: rewards, then kernels, from one generator."""
-    generator = np.random.default_rng((rule.seed, this.episode))
-    paid = this.reward_oracle.draws(this.context, rule.draws, generator)
-    moves = this.dynamics_oracle.draws(this.context, rule.draws, generator)
+    """Return the models that the rule draws: rewards, then kernels, by the streams of the episode and no cache."""
+    streams = Streams.lasting(rule.seed, this.episode, rule.draws)
+    keys = keys_of(rule.seed, this.episode, rule.draws, 1)  # rewards are drawn anew in every episode
+    paid = this.reward_oracle.draws_from(this.context, streams.of(0, keys))
+    moves = this.dynamics_oracle.draws_from(this.context, streams.of(1))
     return [with_tables(this.model, rewards=f, transitions=p) for f, p in zip(paid, moves, strict=True)]
 
 
@@ -212,13 +215,34 @@ def test_the_same_question_has_the_same_answer(oracle, rng):
     assert fresh.policy(contexts[0]).tobytes() == asked.policy(contexts[0]).tobytes()
 
 
+@pytest.mark.parametrize("oracle", ["counts", "linear and softmax"])
+def test_what_is_kept_of_draws_is_no_state(oracle, tmp_path, rng):
+    """Not asked in between, or about other contexts first, or without what was kept, or restored: the same bits."""
+    contexts, agent = build("adaptive", oracle)
+    _, forgetful = build("adaptive", oracle)
+    for t in range(12):
+        for context in rng.permutation(len(contexts))[: rng.integers(len(contexts))]:
+            agent.decide(contexts[context])
+        if t == 6:
+            agent.save(tmp_path / "agent")
+            _, agent = build("adaptive", oracle)
+            agent.restore(tmp_path / "agent")
+        forgetful.gamma.rule._caches.clear()
+        context = contexts[t % len(contexts)]
+        ours, theirs = agent.decide(context), forgetful.decide(context)
+        assert ours.weights.tobytes() == theirs.weights.tobytes()
+        episode = an_episode(rng, agent.space, context, ours.policy)
+        agent.update(episode)
+        forgetful.update(episode)
+
+
 @pytest.mark.parametrize("oracle", ["finite", "counts", "linear and softmax"])
 def test_seeds_and_episodes_draw_other_models(oracle):
     contexts, agent = build("adaptive", oracle)
     rules = [GainWeighted(seed=seed) for seed in (0, 1, 0)]
     of_seeds = [rule.gains(situation(agent, contexts[0])).tobytes() for rule in rules]
     assert of_seeds[0] == of_seeds[2] != of_seeds[1]
-    of_episodes = [rules[0].gains(situation(agent, contexts[0], episode)).tobytes() for episode in (1, 2, 3)]
+    of_episodes = [rules[0].gains(situation(agent, contexts[0], 1 + t * LIFE)).tobytes() for t in range(3)]
     assert of_episodes[0] == of_seeds[0]
     assert len(set(of_episodes)) == 3
 

@@ -11,6 +11,7 @@ from omg_cmdp.oracles import adapters
 from omg_cmdp.oracles.adapters.ensemble import Ensemble, lessons
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.adapters.models import ModelKind
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.losses import LOG
 
 
@@ -90,7 +91,7 @@ def test_drawn_rewards_have_the_variance_that_is_claimed(members, rng):
     )
     copies, asked = ensemble(RewardTables, said, visits, rng, admissible=admissible)
     claimed = copies.expected_divergence(asked, asked.tables.mean(axis=0))
-    drawn = copies.draws(asked, 20_000, rng)
+    drawn = copies.draws(asked, Streams.fresh(20_000, rng))
     assert (drawn[:, 1, 2] == 0.0).all()
     np.testing.assert_allclose(drawn.mean(axis=0), asked.tables.mean(axis=0), atol=0.005)
     np.testing.assert_allclose(drawn.var(axis=0), claimed, rtol=0.1, atol=1e-9)
@@ -104,7 +105,7 @@ def test_drawn_transitions_are_as_far_from_the_mean_as_is_claimed(members, rng):
     visits = np.full((3, 2), 400.0)
     copies, asked = ensemble(TransitionTables, said, visits, rng)
     prediction = asked.tables.mean(axis=0)
-    drawn = copies.draws(asked, 5000, rng)
+    drawn = copies.draws(asked, Streams.fresh(5000, rng))
     LOG.check_tables("draws", drawn)
     divergences = LOG.divergence(drawn, prediction).mean(axis=0)
     np.testing.assert_allclose(divergences, copies.expected_divergence(asked, prediction), rtol=0.2)
@@ -114,6 +115,6 @@ def test_what_was_never_visited_varies_most(rng):
     said = np.repeat(rng.dirichlet(np.ones(3), (1, 3, 2)), 4, axis=0)
     visits = np.array([[0.0, 10.0], [100.0, 1000.0], [1e4, 1e5]])
     copies, asked = ensemble(TransitionTables, said, visits, rng)
-    spread = LOG.divergence(copies.draws(asked, 500, rng), said[0]).mean(axis=0).ravel()
+    spread = LOG.divergence(copies.draws(asked, Streams.fresh(500, rng)), said[0]).mean(axis=0).ravel()
     assert (np.diff(spread) < 0.0).all()
     assert spread[0] > 0.3
