@@ -202,10 +202,10 @@ def _compilers() -> tuple[type, type]:
 
         def _optimize_final_module(self) -> None:
             # Private to the entry point, parts lose the arguments that they do not use: tuples of arrays are passed
-            # by value, and a dozen arrays are a hundred words.
+            # by value, and a dozen arrays are a hundred words. Nobody else may find them by their names, then.
             for function in self._final_module.functions:
                 if function.linkage.name == "linkonce_odr" and function.name.startswith(_MANGLED):
-                    function.linkage = "internal"
+                    function.linkage, function.name = "internal", f"{function.name}.part"
             super()._optimize_final_module()
 
     class Fragment(codegen.JITCodeLibrary):  # type: ignore[misc]
