@@ -147,8 +147,8 @@ def test_oracles_of_another_size_are_refused():
     """Even where a table would fit if it were read in another order."""
     world = Small(np.random.default_rng(0))
     space = omg.Space(states=STATES * ACTIONS, actions=1, horizon=HORIZON)
-    with pytest.raises(ValueError, match="`predict`"):
-        UC3RL(space, *world.offline(), contexts=LABELS).policy("a")
+    with pytest.raises(ValueError, match=r"`reward_oracle`.*states, actions"):
+        UC3RL(space, *world.offline(), contexts=LABELS)
 
 
 def test_a_context_that_is_not_listed_is_refused_and_teaches_nothing(rng):
