@@ -17,33 +17,33 @@ from omg_cmdp.recipes.recipe import PACKAGES, Made, Missing, Recipe, holes, walk
 from omg_cmdp.validation import file_path
 
 LEAST_ROOM, LEAST_SPACE, ROOM = 2**23, 2**27, 2**12
-"""How many numbers an oracle or a policy may have, whatever is in the file; and how many times those that are in it.
+"""Numbers that an oracle, and a policy, may have with any file; beyond these, how many times those in the file.
 
-An oracle saves what it learns, and so a true file is seldom much smaller. Adapters are the exception: their tables have
-S times the numbers that they save, once for each copy of the model.
+An oracle saves what it learns, so that an honest file is seldom much smaller. Adapters are the exception: their tables
+have S times the numbers that they save, once for each copy of the model.
 """
 
 
 def load(path: str | os.PathLike[str], **parts: Any) -> Agent:
     """Return the agent that was saved in a file, as it was: it continues bit for bit.
 
-    Space, oracles, features, ranges and settings are in the file, for all classes of this package; and of `omg_lab`, if
-    it is imported. What no file can hold has to be given again: functions, models of other packages, objects of classes
-    of your own. An error says what they are called. Nothing in the file is run, and no module is imported for it.
+    Space, oracles, features, ranges and settings are in the file, for all classes of this package, and for those of
+    `omg_lab` if it is imported. Functions, models of other packages and objects of your own classes are not: give them
+    again, by the names that an error lists. Nothing in the file is run, and no module is imported for it.
 
     Parameters
     ----------
     path : str or path
         A file that `Agent.save` wrote.
     **parts
-        The missing parts by name, such as `features=...`, `gamma=...` or `reward_oracle=...`. A name alone fills all
-        places of the argument of that name; with its place before it, `reward_oracle__features=...`, that one. An
-        oracle that is given should be as it was made, as it loads what it had learned.
+        The missing parts by name, such as `features=...`, `gamma=...` or `reward_oracle=...`. A name alone fills every
+        argument of that name; a name with its place before it, `reward_oracle__features=...`, fills that one. An oracle
+        should be given as it was before it learned: what it had learned is loaded from the file.
 
     Returns
     -------
     Agent
-        The agent.
+        The agent, with everything that it had learned.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class Bar:
     name : str
         What is done: the first word of the line.
     total : int, optional
-        The number of parts; None if it is not known, and then no time left is told.
+        The number of parts; None if it is not known: then the time left is not shown.
     unit : str, default "episodes"
         What the parts are.
     show : bool, optional

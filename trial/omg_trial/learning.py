@@ -97,7 +97,7 @@ def model_digest(agent: ModelAgent) -> str:
 
 
 def misfit(trial: Trial, agent: ModelAgent, dataset: Dataset) -> str | None:
-    """Return the sentence that the last episodes contradict the model's class; None if they do not."""
+    """Return how the last episodes contradict the model's class, as a sentence; None if they do not."""
     known = [example for example in dataset[-MOST_JUDGED:] if trial.space.start[example.states[0]]]
     return sentence(agent.misfit(example.trajectory(trial.context(example.context)) for example in known))
 

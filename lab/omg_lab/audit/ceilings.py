@@ -17,7 +17,7 @@ DELTA = 0.05
 
 
 class _Told(NamedTuple):
-    """What a ceiling is told of an agent. Its oracles are asked for their class alone."""
+    """What a ceiling needs to know of an agent; of its oracles only their class is used."""
 
     space: Space
     reward_oracle: Any

@@ -47,7 +47,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def not_negative(value: float) -> str:
-    """Return a price, which may come out below zero where a model errs: then there is none to speak of.
+    """Return a price; a dash if it is negative, as it may be where a model errs.
 
     >>> not_negative(1.5), not_negative(-0.119)
     ('1.50', '–')

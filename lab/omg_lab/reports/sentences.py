@@ -38,9 +38,9 @@ def headline(scenario: Scenario, where: str = "") -> str:
 
 
 def exploring(scenario: Scenario) -> str | None:
-    """Return whether exploring "pays" in this world, "need not" pay, or is "undecided"; None if no greedy agent tells.
+    """Return whether exploring "pays" in this world, "need not" pay, or is "undecided"; None without a greedy agent.
 
-    It need not where it gains less than `WORTH`, and it pays where a test says that the agent in focus loses less.
+    It need not pay where it gains less than `WORTH`, and it pays where a test says that the agent in focus loses less.
     """
     greedy = scenario.greedy
     if greedy is None or not scenario.exact:

@@ -246,7 +246,7 @@ def test_a_page_of_several_worlds_says_which_is_which():
         dataclasses.replace(scenario(omg=3.0, greedy=g), world=w) for w, g in (("lock", 40.0), ("trial", 3.5))
     )
     assert where_exploring_pays([lock, trial, scenario(omg=3.0, uniform=9.0)]) == (
-        "Exploring pays in lock. It need not in trial, where a greedy agent does as well."
+        "Exploring pays in lock. It need not pay in trial, where a greedy agent does as well."
     )
     assert where_exploring_pays([scenario(omg=3.0, uniform=9.0)]) == ""
 

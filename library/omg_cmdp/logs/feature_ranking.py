@@ -6,7 +6,7 @@ ridge step fitted on the other folds; its gain is by how much the loss of the he
 
     rewards    Σ (r - f̂)²/(2σ²), σ² the mean square of the base      dynamics   Σ -log P̂(s')
 
-Both are in nats per episode, so that they add up. A negative gain: the candidate costs more than it tells.
+Both are in nats per episode, so that they add up. A gain is negative if the candidate costs more than it tells.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas
 
 FEWEST = 10
-"""Episodes that a ranking needs for each fold."""
+"""The number of episodes that a ranking needs for each fold."""
 
 
 class Suggestion(NamedTuple):
@@ -123,7 +123,7 @@ def suggest_features(log: Log, *, folds: int = 5, seed: int = 0) -> FeatureRanki
     folds : int, default 5
         The number of parts, each of which is held out once.
     seed : int, default 0
-        Deals the episodes to the parts.
+        The seed by which episodes are dealt to the parts.
 
     Returns
     -------
@@ -148,8 +148,8 @@ def suggest_features(log: Log, *, folds: int = 5, seed: int = 0) -> FeatureRanki
     folds = positive_integer("folds", folds)
     generator = np.random.default_rng(seed_number(seed))
     if folds < 2 or len(log) < FEWEST * folds:
-        got = f"{folds} and {len(log)}"
-        raise ValueError(f"`folds` and `log` must be at least 2 parts of {FEWEST} episodes each, got {got}")
+        got = f"{len(log)} episodes and {folds} folds"
+        raise ValueError(f"`log` must hold at least {FEWEST} episodes for each of 2 or more `folds`, got {got}")
     part = generator.permutation(np.arange(len(log)) % folds)
     examples = _Examples(log, part)
     own = columns(log.contexts)

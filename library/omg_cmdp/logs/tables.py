@@ -6,7 +6,7 @@
     step         whole numbers, the same first one for all, each once for every person; or dates, which are only ordered
     context      the columns named by `context`, equal in all rows of a person
     state, action, reward
-    next_state   the state of the following row; the column may be absent
+    next_state   the state of the following row
     propensity   the probability with which the action was taken, in (0, 1]; missing for a whole person if unknown
     terminated   whether the episode ended with this step, of its own accord
 
@@ -76,7 +76,7 @@ def read_table(
     Parameters
     ----------
     frame : pandas.DataFrame or path
-        The table, or a .csv or .parquet file with it; of a CSV, problems are reported by line.
+        The table, or a .csv or .parquet file that holds it; problems of a CSV are reported by line.
     person, step, state, action, reward : str
         The names of these columns; by default those of `Log.table`.
     context : str, sequence of str, or mapping, optional
@@ -89,8 +89,8 @@ def read_table(
         The states, actions and horizon, if they are known; by default they are those of the table, with any action
         allowed anywhere.
     states, actions : sequence of labels, optional
-        What stands in these columns, in the order of their numbers. By default numbers if a `space` is given, and
-        otherwise all that the table has, sorted, or in the order of a categorical column.
+        The labels in these columns, in the order of their numbers. By default numbers if a `space` is given, and
+        otherwise all labels in the table, sorted, or in the order of a categorical column.
     reward_range : pair of float, optional
         An interval that holds all rewards, and 0 if an episode terminates before its last step. By default (0, 1) if
         that holds them, and otherwise the least and the most in the table.
@@ -98,7 +98,7 @@ def read_table(
     Returns
     -------
     Log
-        Its `state_names` and `action_names` are the labels.
+        The episodes; `state_names` and `action_names` are the labels.
 
     Examples
     --------

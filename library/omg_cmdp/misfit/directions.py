@@ -17,9 +17,9 @@ from omg_cmdp.validation import FloatArray
 MOST_COLUMNS = 16
 """The columns that are squared and crossed; more would make too many products."""
 MOST_LABELS = 64
-"""Contexts that repeat have an indicator each, up to this many."""
+"""Contexts that repeat have an indicator each, if there are at most this many."""
 REPEATS = 10
-"""Episodes of a context from which on it has an indicator."""
+"""The number of episodes from which on a context has an indicator."""
 
 
 class DirectionKind(enum.Enum):
@@ -27,12 +27,12 @@ class DirectionKind(enum.Enum):
 
     CONSTANT = "give the features a constant (`intercept=True`)"
     COLUMN = "add {name} to the features, or use oracles that look at the context"
-    MISSING = "add an indicator that {name}"
+    MISSING = "add an indicator of {name} to the features"
     SQUARE = "add {name} to the features, or use boosting"
     CROSS = "add the cross {name} to the features, or use boosting"
     CONTEXT = "give each context counts of its own (`contexts=`), or use richer features or boosting"
     STEP = "use a table for each step (`StepwiseRewards`, `StepwiseDynamics`)"
-    SUPPORT = "allow the transition {name} (`support=`)"
+    SUPPORT = "allow {name} (`support=`)"
 
 
 class Direction(NamedTuple):

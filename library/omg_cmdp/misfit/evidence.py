@@ -10,8 +10,8 @@ the oracle has not learned yet is a tangent, and has no part in u. So E exceeds 
 α (Ville). For other noise and for curved classes this holds by the normal approximation, which is why a pair takes part
 only when it has enough examples. Transitions have one statistic for each next state, with logits in the place of δ.
 
-E-values are combined by means, and over pairs that share no examples by products: with Π (1 - π + π·E) a share π of all
-pairs is wrong, and the mean over several π needs no guess of it.
+E-values are combined by means, and over pairs that share no examples by products: Π (1 - π + π·E) supposes that a share
+π of all pairs is wrong, and the mean over several π needs no guess of it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from omg_cmdp.validation import FloatArray
 REWARD_PRECISION, LOGIT_PRECISION = 1.0 / 0.15**2, 1.0
 """τ⁻²: what a class may miss, in rewards of range 1, and in logits."""
 LEAST_NOISE = 0.02**2
-"""σ² is at least this: smaller errors of a prediction are not worth a word."""
+"""σ² is at least this: smaller errors of a prediction are not worth reporting."""
 PRIOR_NOISE = 4.0
 """Examples of variance ¼, the largest, that are added to those of a pair."""
 FEWEST = 10
-"""Examples of a pair beyond its parameters, from which on it takes part."""
+"""A pair takes part once it has this many examples more than parameters."""
 FEWEST_EVENTS = 5.0
-"""Expected arrivals in a next state, and elsewhere, from which on it takes part."""
+"""A next state takes part once this many arrivals are expected in it, and as many elsewhere."""
 SHARES = (0.5, 0.1, 0.02)
 """The shares π of pairs that may be wrong."""
 

@@ -21,7 +21,7 @@ from omg_cmdp.validation import FloatArray
 LEVEL = 0.01
 """The probability of a false alarm over all time, for each of the two oracles."""
 FEWEST_EXAMPLES = 50
-"""Examples from which on there is a verdict."""
+"""The number of examples from which on there is a verdict."""
 SIMPLE = 0.5
 """A direction is named before the context itself if it has this share of the evidence."""
 UNSEEN = 1e-12
@@ -50,7 +50,7 @@ class Contradiction(NamedTuple):
     advice: str
     """What to try."""
     log_evidence: float
-    """The logarithm of the e-value: a class that holds the truth exceeds x at any time with probability e⁻ˣ."""
+    """The logarithm of the e-value: if the class holds the truth, it ever exceeds x with probability at most e⁻ˣ."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ def sentence(misfit: Misfit | None) -> str | None:
 
 
 class Taught(NamedTuple):
-    """What an oracle was taught of an episode."""
+    """The examples of one episode that an oracle has learned."""
 
     known: Keyed
     steps: NDArray[np.int64]
@@ -176,7 +176,7 @@ class _Examples:
         if not len(places):
             return None
         (state, action), arrived = self.pairs[places[0]], self.outcomes[places[0]]
-        return f"from state {state} with action {action} to state {arrived}"
+        return f"the transition from state {state} with action {action} to state {arrived}"
 
     def advice(self, direction: Direction) -> str:
         """Return what to try."""

@@ -20,11 +20,11 @@ from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray
 
 BLOCK = 2048
-"""Episodes of a block."""
+"""The number of episodes in a block."""
 MOST_STEPS = 20_000
-"""Steps of a block, which long episodes fill sooner."""
+"""The number of steps after which a block of long episodes is full."""
 FEWEST_EPISODES = 50
-"""Episodes of a block from which on it is judged."""
+"""The number of episodes from which on a block is judged."""
 
 
 class _Kept(NamedTuple):
@@ -32,11 +32,11 @@ class _Kept(NamedTuple):
     rewards: FloatArray
     """Scaled to [0, 1], nan where they are not known."""
     is_late: bool
-    """Whether the states were told before, and only rewards are new."""
+    """Whether the states were learned before, and only rewards are new."""
 
 
 class Recent:
-    """The episodes that an agent was taught, as far as they are kept. Nothing is computed until `judge` is called."""
+    """The last episodes that an agent has learned. Nothing is computed until `judge` is called."""
 
     def __init__(self, episodes: Iterable[tuple[Trajectory, FloatArray]] = ()) -> None:
         self.forget()
@@ -119,7 +119,7 @@ class Recent:
 
 
 def _taught(kept: _Kept, is_reward: bool) -> Taught | None:
-    """Return what the oracle of rewards, or of dynamics, learned of an episode; None if it was nothing."""
+    """Return what the oracle of rewards, or of dynamics, learned from an episode; None if it was nothing."""
     trajectory, rewards, is_late = kept
     states, actions, _ = trajectory.raw
     moves = len(states) - 1  # one less than actions, if the end is not known

@@ -10,7 +10,7 @@ SHARE = 0.25
 """The part of the free memory that one oracle may take: agents have two, and a decision needs tables besides."""
 
 SMALL = 2**24
-"""Bytes that are never refused, nor looked for."""
+"""Bytes up to which nothing is refused, and the free memory is not looked up."""
 
 _PLACES = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
 
@@ -41,7 +41,7 @@ def check_memory(name: str, numbers: int, sizes: str, instead: str) -> None:
 
 
 def free_memory(root: Path = Path("/")) -> float:
-    """Return the bytes that can be had: of the machine, or what its control group leaves; inf where nobody says.
+    """Return the bytes that can be had: of the machine, or those that its control group leaves; inf if neither says.
 
     >>> free_memory() > 0
     True

@@ -1,4 +1,4 @@
-"""Recipes as arrays of numbers and text, for files: one text of JSON, and an array for each that is not small."""
+"""Recipes as arrays of numbers and text, for files: one text of JSON, and beside it every array that is not small."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def given_arguments(made: Made) -> dict[str, Any]:
 def recipe(made: Made) -> Recipe:
     """Return how to make an object again, with the arguments that were given and those that were not.
 
-    One that could not be noted as it was, such as a generator, is read from the attribute of its name.
+    An argument that could not be noted as it was, such as a generator, is read from the attribute of its name.
     """
     arguments = given_arguments(made)
     for name, given in arguments.items():

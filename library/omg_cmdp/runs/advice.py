@@ -155,7 +155,8 @@ def advise(
     seed : int, default 0
         The seed of the models drawn, 100 of them, or fewer if they are large.
     ceiling : RegretCeiling, optional
-        Has seen the agent's episodes; then it is also said what the policy loses at most, and what is settled.
+        A ceiling that has seen the agent's episodes. With it the advice also says what the policy loses at most, and
+        what is settled.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The regret ceiling of a run: with which classes it is made, and what it says in a line."""
+"""The regret ceiling of a run: the classes it is made with, and the sentence that it adds to a ledger."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ceiling_line(most: FloatArray, settled: FloatArray) -> str:
         return ""
     total = most.sum()
     if total == np.inf:
-        return " Nothing is proven of what was lost at most."
+        return " What was lost at most cannot be bounded."
     last = -(-len(most) // 10)
     return (
         f" Without the truth it is known that at most {total:.3g} was lost, {most[-last:].sum():.2g} of it in the last "

@@ -106,9 +106,9 @@ class Ledger:
     Parameters
     ----------
     judge : callable, optional
-        The agent's `misfit`, which is asked when the ledger is printed.
+        The agent's `misfit`, which is called when the ledger is printed.
 
-    `ceiling` is what the episode has cost at most, for all that was known before it, with confidence 1 - δ for all
+    `ceiling` is what the episode has cost at most, given all that was known before it, with confidence 1 - δ for all
     episodes at once (`RegretCeiling`); `settled` is the share of its decisions on which all plausible models agree.
     Both are nan unless `simulate` was asked for them.
 

@@ -17,7 +17,7 @@ def check_parts(environment: Any, adversary: Any, agent: Any, world: type) -> No
         ("agent", agent, Agent),
     ):
         if not isinstance(value, kind):
-            advice = ": without tables no regret; use `omg_cmdp.play`" if isinstance(value, SampledWorld) else ""
+            advice = ", which has no tables; use `omg_cmdp.play`" if isinstance(value, SampledWorld) else ""
             raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}{advice}")
     difference = environment.space.difference(agent.space)
     if difference is not None:

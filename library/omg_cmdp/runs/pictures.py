@@ -38,7 +38,9 @@ def _draw_regret(axes: Any, ledger: Ledger, episodes: Any) -> None:
     total, unknown = (np.cumsum(ledger.column(name))[shown] for name in ("regret", "best_policy_regret"))
     axes.plot(episodes[shown], total, color=COLOURS[0], label="regret")
     if np.isfinite(unknown).all():
-        axes.plot(episodes[shown], unknown, color=COLOURS[1], linestyle=(0, (5, 1.5)), label="of it not known yet")
+        axes.plot(
+            episodes[shown], unknown, color=COLOURS[1], linestyle=(0, (5, 1.5)), label="for what is not known yet"
+        )
         above = total >= unknown
         axes.fill_between(episodes[shown], unknown, total, where=above, color=COLOURS[0], alpha=0.12, linewidth=0.0)
     axes.set(xlabel="episode", ylabel="cumulative regret, in rewards", title="Lost in all", xlim=(0, episodes[-1]))

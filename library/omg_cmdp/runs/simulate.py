@@ -79,7 +79,7 @@ def simulate(
     observe : callable, optional
         Called with the `Round` of each episode; audits are such functions.
     ceiling : bool or RegretCeiling, default False
-        Whether the ledger says what each episode has cost at most, for all that was known before it, and how much is
+        Whether the ledger says what each episode has cost at most, given all that was known before it, and how much is
         settled. It takes about half as much time again.
     progress : bool, optional
         Whether to show a bar, with the time left. By default it appears after two seconds in a terminal or notebook.
@@ -130,7 +130,7 @@ class Run:
     observe : callable, optional
         Called with the `Round` of each episode; audits are such functions.
     ceiling : bool or RegretCeiling, default False
-        Whether the ledger says what each episode has cost at most, for all that was known before it, and how much is
+        Whether the ledger says what each episode has cost at most, given all that was known before it, and how much is
         settled. It takes about half as much time again.
 
     Examples

@@ -259,7 +259,7 @@ class Watch(FileTable):
     disk_megabytes: Megabytes = 1000.0
     """The least that must be free."""
     settled: Probability = 0.0
-    """The share of settled decisions from which on the team may stop; 0 never says so."""
+    """The share of settled decisions from which on the team may stop; 0 turns this check off."""
 
 
 class TrialFile(FileTable):

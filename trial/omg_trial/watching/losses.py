@@ -30,7 +30,7 @@ from omg_trial.watching.view import WEEK, TrialView
 
 DELTA = 0.05
 MOST_READ = 2000
-"""Events that are read from the log between two batches of calls."""
+"""The number of events that are read from the log between two batches of calls."""
 
 
 class Losses(NamedTuple):
@@ -40,7 +40,7 @@ class Losses(NamedTuple):
     """Number of closed episodes that were judged."""
     total: float
     week: float
-    """In the last seven days."""
+    """What was lost at most in the last seven days."""
     settled: float
     """The share of the decisions of the last ten episodes on which all plausible models agree."""
     reason: str
@@ -63,7 +63,7 @@ class Losses(NamedTuple):
 
 
 class LossWatch:
-    """Follows the log of a trial, from its first event on."""
+    """Follow the log of a trial from its first event on, and bound what its episodes have lost."""
 
     def __init__(self, trial: Trial) -> None:
         self.trial, self.read, self._lock = trial, 0, threading.Lock()
@@ -82,7 +82,7 @@ class LossWatch:
         self._withdrawn = 0
 
     def collect(self, desk: Desk) -> None:
-        """Read some events more; the desk must not be used by another thread meanwhile."""
+        """Read some more events; the desk must not be used by another thread meanwhile."""
         with self._lock:
             for event in itertools.islice(desk.store.read(self.read), MOST_READ):
                 self.follow(event)
@@ -146,15 +146,15 @@ def watch(desk: Desk, process: Process) -> TrialView:
 
 
 def settled(view: TrialView) -> Verdict:
-    """Tell whether so much is settled that the team may stop, if the trial file asks for that."""
+    """Tell whether enough is settled for the team to stop, if the trial file asks for that."""
     least, lost = view.trial.watch.settled, losses(view)
     if not least:
         return GREEN, "not asked for"
     if lost is None or lost.reason or lost.episodes == 0:
         return GREEN, "nothing can be said yet"
     message = (
-        f"{lost.settled:.0%} of the decisions are settled; asked for were {least:.0%}. If it stops by this, what "
-        "it lost at most still holds, but tests and intervals for a planned number of episodes do not"
+        f"{lost.settled:.0%} of the decisions are settled; the trial file asks for {least:.0%}. If the trial stops "
+        "now, what it lost at most still holds, but tests and intervals for a planned number of episodes do not"
     )
     return yellow_if(lost.settled >= least, message)
 

@@ -33,7 +33,7 @@ class Process:
         self.damage: str | None = None
         """Why the service answers nothing: the log is not the one that was written."""
         self.misfit: str | None = None
-        """What the last model that was learned does not fit, in a sentence; None if nothing is known."""
+        """A sentence if the episodes contradict the class of the model that was learned last; None if they do not."""
         self.losses: Any = None
         """The `LossWatch` that follows the log; None before anybody has looked."""
         self.measure()

@@ -55,7 +55,7 @@ class _Now(Collector):
         lost = losses(view)
         if lost is not None:
             yield _gauge("lost_at_most", "Lost against the best policy, at most, with 95 % confidence.", lost.total)
-            yield _gauge("lost_at_most_in_seven_days", "The same, of seven days.", lost.week)
+            yield _gauge("lost_at_most_in_seven_days", "The same, for the last seven days.", lost.week)
             yield _gauge("settled", "Share of recent decisions on which all plausible models agree.", lost.settled)
         memory, disk = view.process.memory, view.process.disk
         yield _gauge("memory_megabytes", "Memory of the process.", float("nan") if memory is None else memory)

@@ -14,7 +14,7 @@ probability 1 - δ, for all T at once,
 
     regret <= 3·√(Ē·(n - H)·T) + 2·√T        known dynamics, and a class of rewards whose Ē does not grow with T
 
-(docs/theory.md, Theorem G; other classes and unknown dynamics there as well). While even H·t is far below B_t nothing
+(docs/theory.md, Theorem G, which also has other classes and unknown dynamics). While even H·t is far below B_t nothing
 is computed: an episode counts as if all of it had been lost.
 """
 
@@ -58,12 +58,12 @@ class Accounted(ExplorationRule):
     While the account stays below the budget the policies are those of `rule`, to the bit. The guarantee holds whoever
     chooses the contexts, with probability 1 - δ, if the truth is in the oracles' classes and outcomes are learned
     before the next decision. Where no set of plausible models or no regret bound of the oracles is known, or the data
-    refute the class, the rule is `rule`, nothing is proven, and `agent.account.reason` says why.
+    refute the class, `rule` alone is played, nothing is proven, and `agent.account.reason` says why.
 
     Parameters
     ----------
     rule : GainWeighted, optional
-        The rule that is played while nothing speaks against it.
+        The rule that is played while the budget lasts; by default `GainWeighted()`.
     delta : float, default 0.05
         The failure probability δ.
 
@@ -89,7 +89,7 @@ class Accounted(ExplorationRule):
         return Account(self, agent)
 
     def decide(self, situation: Situation) -> Decision:
-        """Return the gain-weighted plan, or what the account says in its place."""
+        """Return the gain-weighted plan, or what the account allows in its place."""
         account, own = situation.memory, self.rule.decide
         return account.choice(situation, own).decision if isinstance(account, Account) else own(situation)
 

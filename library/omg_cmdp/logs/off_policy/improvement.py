@@ -31,7 +31,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, seed_number
 
 FOLDS = 5
 BLOCKS = 8
-"""The number of blocks of time; what is before a block fits the values of its episodes."""
+"""The number of blocks of time; the values of a block are fitted to the episodes before it."""
 
 FEWEST_MARGINAL = 15
 """The smallest effective sample size for weights of states, which have no rare products."""
@@ -97,13 +97,14 @@ class Improvement:
 def improvement(log: Log, policy: Policy, *, features: Features | None = None, seed: int = 0) -> Improvement:
     """Return how much more a policy earns in an episode than what was done, with an interval.
 
-    It is refused where the log does not support an answer, with the reason: too few episodes that do what the policy
-    does, actions that were never taken, weights that are not 1 on average.
+    Where the log does not support an answer, it raises `UnfitLogError` with the reason: too few episodes do what the
+    policy does, it takes actions that were never taken, or weights are not 1 on average.
 
     Parameters
     ----------
     log : Log
-        Whole episodes with propensities, logged or of `estimate_propensities`, from which the policy did not learn.
+        Whole episodes with propensities, logged or estimated (`estimate_propensities`). The policy must not have
+        learned from them.
     policy : callable
         context -> (H, S, A), such as `agent.best_policy`.
     features : callable, optional
@@ -115,7 +116,7 @@ def improvement(log: Log, policy: Policy, *, features: Features | None = None, s
     Returns
     -------
     Improvement
-        `.value`, `.interval(level)`; as text, a sentence.
+        With `.value` and `.interval(level)`; `str` is a sentence.
 
     Examples
     --------
@@ -161,13 +162,13 @@ def improvement(log: Log, policy: Policy, *, features: Features | None = None, s
 
 
 def _by_folds(count: int, seed: int) -> list[tuple[BoolArray, BoolArray]]:
-    """Return which episodes are judged, and from which others is learned, for each fold."""
+    """Return which episodes are judged, and which others are learned from, for each fold."""
     parts = np.random.default_rng(seed).permutation(np.arange(count) % FOLDS)
     return [(parts == part, parts != part) for part in range(FOLDS)]
 
 
 def _by_time(count: int) -> list[tuple[BoolArray, BoolArray]]:
-    """Return which episodes are judged, and from which earlier ones is learned, for each block."""
+    """Return which episodes are judged, and which earlier ones are learned from, for each block."""
     parts = np.arange(count) * BLOCKS // count
     return [(parts == part, parts < part) for part in range(1, BLOCKS) if (parts < part).any()]
 

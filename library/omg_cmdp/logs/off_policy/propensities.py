@@ -38,7 +38,7 @@ class Classifier(Protocol):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Overlap:
-    """How much chance the actions of a log had, by estimates; as text, in sentences. `log.overlap` is one.
+    """How likely the actions of a log were, by estimates; `str` is a few sentences. `log.overlap` is one.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ def estimate_propensities(
     Parameters
     ----------
     log : Log
-        Episodes whose actions were chosen by rules that did not change. Propensities that it has are replaced.
+        Episodes whose actions were chosen by rules that did not change. Propensities that it already has are replaced.
     model : classifier, optional
-        What has `fit` and `predict_proba` as in scikit-learn; it is copied for every fold. Its inputs are the features
-        of the context, the step and the state, and the features again for each state. By default scikit-learn's
-        multinomial logistic regression, of the extra `sklearn`.
+        An object with `fit` and `predict_proba`, as in scikit-learn; it is copied for every fold. Its inputs are the
+        features of the context, the step and the state, and the features again for each state. By default
+        scikit-learn's multinomial logistic regression, of the extra `sklearn`.
     features : callable, optional
         context -> (d,), numbers of the size of 1 without a constant. By default vectors are standardised, and records
         and labels encoded, gaps and categories included.

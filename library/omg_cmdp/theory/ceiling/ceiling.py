@@ -1,4 +1,4 @@
-"""A ceiling on regret that needs no truth: Theorem F of docs/theory.md."""
+"""A ceiling on regret that can be computed without the truth: Theorem F of docs/ceiling.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SURELY = np.ones(1)
 
 @runtime_checkable
 class Decider(Protocol):
-    """What the ceiling needs to know of an agent: what it was told, and of which classes its oracles are."""
+    """What the ceiling needs to know of an agent: its space, its ranges, and the classes of its oracles."""
 
     @property
     def space(self) -> Space:
@@ -36,11 +36,11 @@ class Decider(Protocol):
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
-        """Between which numbers the rewards lie; None: (0, 1)."""
+        """The interval in which rewards lie; None means (0, 1)."""
 
     @property
     def return_range(self) -> tuple[float, float] | None:
-        """Between which numbers their sum lies; None: H times the range of rewards."""
+        """The interval in which their sum lies; None means H times the range of rewards."""
 
     @property
     def reward_oracle(self) -> Oracle | None:
@@ -98,7 +98,7 @@ class RegretCeiling:
 
     References
     ----------
-    docs/theory.md, Theorem F.
+    docs/ceiling.md, Theorem F.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class RegretCeiling:
         return self._add(keyed(context), policy[None], _SURELY, trajectory).most
 
     def loss(self, context: Context, policy: ArrayLike) -> Loss:
-        """Return what a policy loses at most in a context, for all that is known now; nothing is added."""
+        """Return what a policy loses at most in a context, given all that is known now; nothing is added."""
         return self._loss(keyed(context), self._space.checked_policy(policy)[None], _SURELY)
 
     def replay(self, episodes: Iterable[Episode], agent: Replayed) -> None:
