@@ -50,6 +50,6 @@ def test_what_moves_the_dynamics_is_told_apart(rng):
 
 def test_too_few_episodes_are_refused(rng):
     log = logged(rng, lambda r: 0.5, lambda r: 0.5, episodes=30)
-    with pytest.raises(ValueError, match="at least 2 parts of 10 episodes"):
+    with pytest.raises(ValueError, match="at least 10 episodes for each of 2 or more `folds`"):
         omg.suggest_features(log)
     assert np.isfinite([each.gain for each in omg.suggest_features(log, folds=2)]).all()
