@@ -80,7 +80,7 @@ def simulate(
         Called with the `Round` of each episode; audits are such functions.
     ceiling : bool or RegretCeiling, default False
         Whether the ledger says what each episode has cost at most, given all that was known before it, and how much is
-        settled. It takes about half as much time again.
+        settled. A run takes 1.6 to 2 times as long with it.
     progress : bool, optional
         Whether to show a bar, with the time left. By default it appears after two seconds in a terminal or notebook.
 
@@ -131,7 +131,7 @@ class Run:
         Called with the `Round` of each episode; audits are such functions.
     ceiling : bool or RegretCeiling, default False
         Whether the ledger says what each episode has cost at most, given all that was known before it, and how much is
-        settled. It takes about half as much time again.
+        settled. A run takes 1.6 to 2 times as long with it.
 
     Examples
     --------
