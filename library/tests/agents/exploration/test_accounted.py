@@ -33,11 +33,11 @@ class Tempting(omg.ContextualMDP):
 class Sure(omg.oracles.FiniteRewards):
     """An oracle whose posterior is wrong with confidence: all draws are the second function, if it fits nearly best."""
 
-    def draws(self, context, count, generator):
+    def draws_from(self, context, streams):
         functions = self.forecasters.prepare(context)
         losses = self.forecasters.losses_of(functions)
         chosen = 1 if losses[1] <= losses.min() + 1.0 else int(losses.argmin())
-        return np.repeat(functions.tables[[chosen]], count, axis=0)
+        return np.repeat(functions.tables[[chosen]], streams.count, axis=0)
 
 
 def deceived(gamma, horizon, oracle=Sure):
