@@ -110,7 +110,9 @@ def malformed_trajectories(data):
     good = fields[name]
     place = data.draw(st.integers(0, len(good) - 1))
     never = st.one_of(st.text(max_size=2), st.sampled_from([math.nan, math.inf, -math.inf]), st.just(1j))
-    nothing = [] if name == "rewards" else [None, [*good[:place], None, *good[place + 1 :]]]  # not known yet
+    # Rewards may follow, and nobody need know where the last action led; any other gap is refused.
+    gap = min(place, len(good) - 2) if name == "states" else place
+    nothing = [] if name == "rewards" else [None, [*good[:gap], None, *good[gap + 1 :]]]
     spoilt = data.draw(
         st.sampled_from(
             [
