@@ -19,8 +19,9 @@ from matplotlib.patches import Rectangle
 import omg_cmdp as omg
 import omg_lab
 from docs.figures.readers import reader_lab, reader_library, reader_trial
+from omg_cmdp.drawing import COLOURS, FAINT, INK
 from omg_cmdp.mdp import TabularMDP
-from omg_lab.reports.drawing import COLOURS, FAINT, INK, logarithmic
+from omg_lab.reports.drawing import logarithmic
 from omg_lab.worlds.treatment import STAGES, TREATMENTS
 
 FOLDER = Path(__file__).parent
@@ -129,7 +130,7 @@ def barrier() -> Figure:
 
 def oracle() -> Figure:
     """What an oracle predicts, and how sure it is, after 3, 30 and 300 episodes."""
-    learned = omg.oracles.LinearRewards(states=1, actions=1, dimension=1, horizon=2)
+    learned = omg.oracles.LinearRewards(states=1, actions=1, dimension=1, horizon=2, intercept=False)
     generator = np.random.default_rng(3)
     x, seen = np.linspace(-1.0, 1.0, 41), 0
     drawn, panels = canvas(1.0, 1.0, 1.0, height=2.6)

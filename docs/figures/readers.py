@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from omg_lab.reports.drawing import COLOURS, FAINT, INK
+from omg_cmdp.drawing import COLOURS, FAINT, INK
 
 BLUE, RED, GREEN, _, YELLOW, SKY = COLOURS
 Point = tuple[float, float]

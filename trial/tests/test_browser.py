@@ -45,13 +45,14 @@ def served(scene, folder):
 
 
 def trial_with_troubles():
-    scene = crowd(Scene(text=TEXT.replace('"adherence"', '"<b>adherence</b>"')), people=6, days=45, lives=HOSTILE)
+    scene = crowd(Scene(text=TEXT.replace('"adherence"', '"<b>adherence</b>"')), people=14, days=46, lives=HOSTILE)
     scene.process.refuse("503")
     scene.tick()
     for trouble in (other_actions, contradiction):
         trouble(scene)
         scene.tick()
-        scene.desk.call("close", {"episode": next(reversed(scene.desk.state.open))})
+        for episode in list(scene.desk.state.open):
+            scene.desk.call("close", {"episode": episode})
     no_rewards(scene)
     scene.tick()
     scene.desk.call("open", {"person": "q0", "context": {"age": 40, "lives": HOSTILE}})
@@ -112,7 +113,7 @@ def test_the_page_shows_the_trial(page, address):
     assert page.title() == page.inner_text("h1") == "<b>adherence</b>"
     assert page.locator("#checks .red, #checks .yellow").count() >= 2
     assert page.locator("#under-way tbody tr").count() == 2
-    assert page.locator("#overdue tbody tr").count() == 9  # 4 + 1 + 4 of the troubles
+    assert page.locator("#overdue tbody tr").count() == 13  # 8 + 1 + 4 of the troubles
     assert page.locator("#versions tbody tr").count() >= 20
     assert page.locator("#incidents tbody tr").count() >= 2
     assert (

@@ -131,9 +131,7 @@ class Database:
             if self.writing and self._file is not None:  # nobody else's to read
                 os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = self._engine.connect()
-            raw = self._connection.connection.dbapi_connection
-            assert raw is not None
-            self._forgotten = weakref.finalize(self, raw.close)
+            self._forgotten = weakref.finalize(self, self._connection.close)
             if self.writing:
                 self._take_lock(self._connection)
                 _schema.create_all(self._connection)
