@@ -31,7 +31,9 @@ neither OMG's nor any other.
   on these worlds at full length; a rival's constant on two seeds and a quarter of the episodes.
 - **A test of too little.** For bold, every seed of a world counts as if it were a world of its own. With worlds as the
   units, nothing separates OMG from these on learned tables: {close}.
-- **Agents that left.** The runs of [ten agents](rivals.md) were taken out; some of them had been the best of a cell."""
+- **Agents that left.** The runs of [ten agents](rivals.md) were taken out; some of them had been the best of a cell.
+- **Another default.** OMG was played with version 3 of its rule, and linear and softmax oracles without a constant;
+  [version 4](exploration.md) draws and divides otherwise."""
 
 
 def reservations(rows: pd.DataFrame) -> str:
