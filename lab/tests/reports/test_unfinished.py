@@ -71,7 +71,7 @@ def test_any_part_of_a_study_has_a_report(case, episodes, tmp_path, undrawn):
     assert ("failed. Their seeds" in page) == bool(len(failed))
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.3, 0.7])
+@pytest.mark.parametrize("kept", [0.3, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.0, 0.7))])
 def test_any_part_of_a_rate_study_has_a_report(kept, tmp_path, undrawn):
     rng, whole = np.random.default_rng(1), results_of(VARIED, episodes=6, seeds=2)
     check(changed(whole, runs=whole.runs[rng.uniform(size=len(whole.runs)) < kept]), tmp_path)

@@ -33,10 +33,11 @@ def policies_of_threads(agent, contexts, rounds):
         sys.setswitchinterval(usual)
 
 
+@pytest.mark.parametrize("rounds", [1, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", AGENTS)
-def test_threads_are_given_the_policies_of_one(name):
+def test_threads_are_given_the_policies_of_one(name, rounds):
     contexts, agent = AGENTS[name]
-    assert policies_of_threads(AgentSubject(agent, contexts).train(copy.deepcopy(agent)), contexts, rounds=6) == 0
+    assert policies_of_threads(AgentSubject(agent, contexts).train(copy.deepcopy(agent)), contexts, rounds) == 0
 
 
 def test_threads_that_ask_an_agent_with_linear_rewards(rng):

@@ -116,7 +116,7 @@ def test_without_a_better_policy_nobody_stays_behind():
         omg.shortfall(world, log, {})
     with pytest.raises(ValueError, match=r"`world` must be a SampledWorld, got TableWorld: .*exact regret"):
         omg.shortfall(lake(True), log, {"uniform": agent.policy})
-    with pytest.raises(ValueError, match=r"got SampledWorld: .*use `omg_cmdp\.play`"):
+    with pytest.raises(ValueError, match=r"got SampledWorld, .*use `omg_cmdp\.play`"):
         omg.simulate(world, omg.adversaries.IID([0.5, 0.9]), agent, episodes=1)
 
 
