@@ -28,7 +28,7 @@ def figure_class() -> Any:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        advice = "pip install matplotlib, or this package with its extra, omg-cmdp[plot]"
+        advice = "pip install matplotlib, or, in a clone, pip install './library[plot]'"
         raise ImportError(f"`plot` needs matplotlib, which is not installed: {advice}") from error
 
     class Picture(Figure):

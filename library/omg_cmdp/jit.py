@@ -154,7 +154,7 @@ def _announce_compilation() -> None:
         def on_start(self, event: Any) -> None:
             self.under_way += is_ours(event)
             if is_ours(event) and self.under_way == 1:
-                _say_once("compiling for this machine (about 20 seconds)")
+                _say_once("compiling for this machine, each part when it is first used (about 20 seconds in all)")
                 left = _functions["decorated"] - _functions["compiled"]
                 self.bar = progress.Bar("compile", left, unit="parts")
                 self.bar.__enter__()

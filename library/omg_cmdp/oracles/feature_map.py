@@ -120,7 +120,10 @@ class FeatureMap(Made):
         """Return the features (d,) of a record that has some of the columns."""
         if not isinstance(context, Mapping) or not any(each.column in context for each in self.columns):
             known = [each.column for each in self.columns]
-            raise ValueError(f"`context` must be a record with some of the columns {known}, got {context!r:.80}")
+            advice = "a row of a data frame becomes one by `row.to_dict()`"
+            raise ValueError(
+                f"`context` must be a record with some of the columns {known}, got {context!r:.80}; {advice}"
+            )
         blocks = {each.column: each.entries(context.get(each.column)) for each in self.columns}
         flat = [1.0]
         for each in self.columns:

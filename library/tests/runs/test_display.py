@@ -99,5 +99,5 @@ def test_pictures_have_names_and_need_no_pyplot(played, tmp_path):
 
 def test_without_matplotlib_an_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"`plot` needs matplotlib, which is not installed: .*omg-cmdp\[plot\]"):
+    with pytest.raises(ImportError, match=r"`plot` needs matplotlib, which is not installed: .*library\[plot\]"):
         figure_class.__wrapped__()
