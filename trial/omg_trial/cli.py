@@ -146,13 +146,17 @@ def replay(
     from omg_trial import replay as replays
     from omg_trial.trial_file import Trial
     from omg_trial.trial_file.explain import counted
+    from omg_trial.watching.losses import LossWatch
 
     with _reading(database, expect) as (trial, events):
-        found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
+        trial = trial if trial_file is None else Trial.read(trial_file)
+        losses = LossWatch(trial)
+        found = replays.replay(trial, losses.passing(events))
     counts = f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions, 'decision')}"
     typer.echo(f"{found.state.number} events: {counts}, {counted(found.versions, 'model')} computed again.")
     for source, count in found.fallbacks.items():
         typer.echo(f"{counted(count, 'decision')} without a fresh plan: {source}.")
+    typer.echo(losses.conclude(found.state).text())
     typer.echo(f"Head: {found.state.number}:{found.state.hash}")
     for difference in found.differences:
         typer.echo(difference)
