@@ -65,4 +65,4 @@ def test_what_depends_on_the_past_alone_keeps_the_truth(seed, arrivals):
 
 @pytest.mark.parametrize("arrivals", [failures_are_not_told, good_news_first])
 def test_what_depends_on_the_missing_outcome_loses_the_truth(seed, arrivals):
-    assert share_lost(arrivals, seed) > 0.75
+    assert share_lost(arrivals, seed) > 0.5
