@@ -335,9 +335,9 @@ def test_a_service_without_its_store_lives_and_is_not_ready(site, monkeypatch):
 
 def test_a_call_that_fails_unexpectedly_fails_alone_and_once(site, monkeypatch, caplog):
     """The others of its batch are answered; the log of the service names the place of the error, and no person."""
-    from omg_trial import handlers
+    from omg_trial.handlers import table
 
-    broken, whole = [], handlers._HANDLERS["open"]
+    broken, whole = [], table._HANDLERS["open"]
 
     def fail(at, call, target):
         if call.person == "unlucky-person":
@@ -345,7 +345,7 @@ def test_a_call_that_fails_unexpectedly_fails_alone_and_once(site, monkeypatch, 
             raise KeyError("a secret about unlucky-person")
         return whole(at, call, target)
 
-    monkeypatch.setitem(handlers._HANDLERS, "open", fail)
+    monkeypatch.setitem(table._HANDLERS, "open", fail)
     calls = [
         site.desk.prepare("open", {"person": name, "context": CONTEXT}, name) for name in ("p1", "unlucky-person", "p2")
     ]

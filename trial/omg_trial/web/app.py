@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omg_trial.contract import KEY, KEY_RULE, KeyedCall, OlderLog, Refusal, answers, calls, describe_problem
 from omg_trial.desk import Desk
-from omg_trial.handlers import show_policy
+from omg_trial.handlers.episodes import show_policy
 from omg_trial.log.database import StoreError
 from omg_trial.log.events import canonical
 from omg_trial.service import Service
