@@ -161,7 +161,8 @@ class State:
     def _on_decided(self, event: Event, body: Body) -> None:
         record = self._touch(event)
         known = {name: body[name] for name in StepDecision._fields if name in body}
-        record.choices[body["step"]] = StepDecision(**known | {"time": event.time, "rules": tuple(body["rules"])})
+        lists = {name: tuple(body[name] or ()) for name in ("rules", "probabilities")}
+        record.choices[body["step"]] = StepDecision(**known | lists | {"time": event.time})
         self._learn_from(record)
 
     def _on_reported(self, event: Event, body: Body) -> None:
