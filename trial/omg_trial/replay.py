@@ -146,7 +146,7 @@ def check_software(trial: Trial, state: State, agent: ModelAgent, software: dict
     """
     known = state.version
     ours = state.machine == machine()
-    if ours and known.model and known.time >= state.since and software != state.software:
+    if ours and known.model and known.time > state.since and software != state.software:
         again = Trainer(trial).train(known.dataset)
         if model_digest(again) != known.model:
             raise ValueError(f"this software learns another model of version {known.number}; {_advice(state)}")
@@ -154,7 +154,7 @@ def check_software(trial: Trial, state: State, agent: ModelAgent, software: dict
     if known.number and not known.model:  # somebody has withdrawn since: these plans knew them
         return
     for plan in sorted(plans, key=lambda each: each.episode)[-SAMPLED:]:
-        exact = ours and state.episodes[plan.episode].opened >= state.since
+        exact = ours and state.episodes[plan.episode].opened > state.since
         found = difference(make_plan(trial, agent, plan.context).policy, plan.policy)
         if found > (0.0 if exact else TOLERANCE):
             off = f"a probability of episode {plan.episode} differs by {found:.2g}"

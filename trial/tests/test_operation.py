@@ -14,12 +14,14 @@ from trial.tests.trials import Clock, Trialist, desk, person, trial
 def played():
     """A trial with a model and a plan by it."""
     at = desk(store=Database(":memory:"), clock=Clock())
+    at.clock.forward(seconds=1)
     Trialist(at, seed=0).play(3)
     at.call("open", {"person": "last", "context": person(1)})
     return at
 
 
 def again(at):
+    at.clock.forward(seconds=1)
     return Desk(at.trial, at.store, clock=at.clock)
 
 
