@@ -283,11 +283,15 @@ class Desk:
         if (task := self.state.learning) is not None:
             self.publish_model(task, self.trainer.learn(task))
 
-    def note(self, severity: str, check: str, message: str) -> None:
-        """Record an incident."""
+    def record(self, kind: str, body: dict[str, Any]) -> None:
+        """Record what the service itself has found or done."""
         with self._all_or_nothing():
             self._start()
-            self._record("incident", {"severity": severity, "check": check, "message": message})
+            self._record(kind, body)
+
+    def note(self, severity: str, check: str, message: str) -> None:
+        """Record an incident."""
+        self.record("incident", {"severity": severity, "check": check, "message": message})
 
     def snapshot(self) -> None:
         """Keep the state, so that the next start need not fold all events. Its digest is an event."""

@@ -7,7 +7,7 @@ from omg_trial import replay as replays
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
 from omg_trial.replay import replay
-from trial.tests.trials import Clock, Trialist, desk, person, trial
+from trial.tests.trials import Clock, Trialist, desk, person
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_start_plans_again_to_the_bit_or_to_what_another_processor_may_differ_
     shifted(monkeypatch, off)
     if not fine:
         number = played.state.number
-        with pytest.raises(ValueError, match="plans in another way: a probability of episode .*`omg-trial upgrade`"):
+        with pytest.raises(ValueError, match=r"plans in another way: a probability of episode .*`omg-trial upgrade`"):
             again(played)
         assert len(list(played.store.read())) == number
         return

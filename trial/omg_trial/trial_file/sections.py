@@ -10,10 +10,12 @@ import math
 import zoneinfo
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from omg_cmdp.documents import FileError, nearest
+from omg_cmdp.documents import FileError
 from omg_cmdp.oracles.feature_map import Category, Number
+from omg_trial.trial_file.alerts import Alerts
+from omg_trial.trial_file.table import FileTable, TimeOfDay
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -42,16 +44,6 @@ def _known_zone(name: str) -> str:
     return name
 
 
-def _time_of_day(value: Any) -> datetime.time:
-    try:
-        time = datetime.time.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        time = None
-    if not isinstance(time, datetime.time) or time.tzinfo is not None:
-        raise ValueError("give a time of day such as '08:00', without a zone")
-    return time
-
-
 def _exploration(value: Any) -> str | float:
     if value in ("adaptive", "uncertainty", "anytime"):
         return str(value)
@@ -69,21 +61,6 @@ Count = Annotated[int, Field(ge=0, le=10**6)]
 PositiveCount = Annotated[int, Field(ge=1, le=10**6)]
 Hours = Annotated[float, Field(ge=0.0, le=1e5)]
 Megabytes = Annotated[float, Field(ge=0.0)]
-TimeOfDay = Annotated[datetime.time, BeforeValidator(_time_of_day)]
-
-
-class FileTable(BaseModel):
-    """A table of the file. Values are not converted: "3" is no number."""
-
-    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_unknown_keys(cls, content: Any) -> Any:
-        for key in content if isinstance(content, dict) else ():
-            if key not in cls.model_fields:
-                raise FileError(f"there is no such key; {nearest(key, cls.model_fields)}", (key,))
-        return content
 
 
 class Head(FileTable):
@@ -275,6 +252,7 @@ class TrialFile(FileTable):
     learning: LearningSection = LearningSection()
     window: Window | None = None
     watch: Watch = Watch()
+    alerts: Alerts = Alerts()
 
 
 def read_sections(content: dict[str, Any]) -> TrialFile:
