@@ -168,6 +168,7 @@ class Desk:
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
             text = canonical(answer.model_dump())
+            body |= {} if request.actor is None else {"actor": request.actor}
             event = self._record(kind, body, now=at.now, key=key, request=asked, answer=text)
             if kind == "opened" and body["source"] != PolicySource.PLAN:  # it names no person, and no context
                 warning = f"episode {event.number}: {body['source']} ({body['cause']})"

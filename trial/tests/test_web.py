@@ -90,6 +90,12 @@ def test_every_path_has_its_role(site, path):
         assert (status not in (401, 403)) == (role in (MAY[path], "administrator")), role
 
 
+def test_the_event_of_a_call_has_its_actor_and_a_retry_may_have_another(site):
+    made = [site.post("/v1/episodes", BODIES["/v1/episodes"], role=role, key="k") for role in ("app", "administrator")]
+    assert made[0].content == made[1].content
+    assert [event.body["actor"] for event in site.desk.store.read(2)] == ["the app"]
+
+
 @pytest.mark.parametrize("source", ["plan", "fixed"])
 def test_the_policy_of_a_context_is_what_an_episode_would_begin_with(site, monkeypatch, source):
     if source == "fixed":
