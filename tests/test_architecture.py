@@ -54,6 +54,7 @@ LAYERS = {
         "client": "",
         "*": "log trial_file contract",
         "export": "* log trial_file contract",
+        "analysis": "trial_file",
         "watching": "* log trial_file contract export",
         "service": "* log trial_file contract watching",
         "web": "* log trial_file contract export watching service tokens",
