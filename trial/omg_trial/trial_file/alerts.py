@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from omg_trial.trial_file.table import FileTable, TimeOfDay
+from omg_trial.trial_file.kinds import TimeOfDay
+from omg_trial.trial_file.table import FileTable
 
 _KEPT = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+")
 

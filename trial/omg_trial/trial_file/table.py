@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from omg_cmdp.documents import FileError, nearest
-
-
-def _time_of_day(value: Any) -> datetime.time:
-    try:
-        time = datetime.time.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        time = None
-    if not isinstance(time, datetime.time) or time.tzinfo is not None:
-        raise ValueError("give a time of day such as '08:00', without a zone")
-    return time
-
-
-TimeOfDay = Annotated[datetime.time, BeforeValidator(_time_of_day)]
 
 
 class FileTable(BaseModel):
