@@ -41,6 +41,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def no_redirects() -> urllib.request.OpenerDirector:
+    """Return what opens an address, and no other that it may point to."""
+    return urllib.request.build_opener(_NoRedirect)
+
+
 class Webhook:
     """Posts messages as JSON, with a field `text`, which chat services show."""
 
@@ -49,13 +54,12 @@ class Webhook:
     def __init__(self, url: str, token: str | None = None) -> None:
         self._url = url
         self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-        self._opener = urllib.request.build_opener(_NoRedirect)
 
     def send(self, message: Message) -> None:
         """Post a message; any answer but 2xx is an error."""
         content = json.dumps({"text": f"{message.subject}\n{message.text}", **message.facts}).encode()
         request = urllib.request.Request(self._url, content, self._headers, method="POST")
-        self._opener.open(request, timeout=TIMEOUT).close()
+        no_redirects().open(request, timeout=TIMEOUT).close()
 
 
 class Mail:
