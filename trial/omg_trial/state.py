@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.log.events import FIRST_HASH, Event
 
-FORMAT = 3
-"""Format of the events; 2 had the trial file as tables with sorted keys, and no digests of snapshots."""
+FORMAT = 4
+"""Format of the events; 3 named nobody who acted, and had no key file."""
 KEPT_VERSIONS = 20
 """Number of published versions kept for roll-back."""
 KEPT_CHANGES = 200
@@ -75,6 +75,11 @@ class State:
         self.trial: str | None = None
         """Digest of the trial file."""
         self.secret = ""
+        self.software: Body = {}
+        """Version and commit of the software that was started last."""
+        self.machine: Body = {}
+        """The machine on which it runs, and the time since when."""
+        self.since = ""
         self.episodes: dict[int, Record] = {}
         self.of_person: dict[str, list[int]] = {}
         self.withdrawn: set[str] = set()
@@ -146,6 +151,9 @@ class State:
         self.trial, self.secret = body["trial"], body["secret"]
 
     def _on_started(self, event: Event, body: Body) -> None:
+        if body["machine"] != self.machine:
+            self.machine, self.since = body["machine"], event.time
+        self.software = body["software"]
         if self.learning is not None:  # it ended with the process
             self.learning, self.stale = None, True
 

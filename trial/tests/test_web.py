@@ -90,6 +90,12 @@ def test_every_path_has_its_role(site, path):
         assert (status not in (401, 403)) == (role in (MAY[path], "administrator")), role
 
 
+def test_the_event_of_a_call_has_its_actor_and_a_retry_may_have_another(site):
+    made = [site.post("/v1/episodes", BODIES["/v1/episodes"], role=role, key="k") for role in ("app", "administrator")]
+    assert made[0].content == made[1].content
+    assert [event.body["actor"] for event in site.desk.store.read(2)] == ["the app"]
+
+
 @pytest.mark.parametrize("source", ["plan", "fixed"])
 def test_the_policy_of_a_context_is_what_an_episode_would_begin_with(site, monkeypatch, source):
     if source == "fixed":
@@ -293,12 +299,10 @@ def test_a_failure_to_publish_is_in_the_services_log(site, caplog, monkeypatch):
 
 def test_an_answer_on_a_kept_connection_waits_for_nothing():
     """Without TCP_NODELAY the second of two small packets waits 40 ms for the acknowledgement of the first."""
-    with (
-        contextlib.closing(server._listener("127.0.0.1", 0)) as listener,
-        socket.create_connection(listener.getsockname()),
-        listener.accept()[0] as accepted,
-    ):
-        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+    with contextlib.closing(server._listener("127.0.0.1", 0)) as listener:
+        listener.listen()
+        with socket.create_connection(listener.getsockname()), listener.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
 @pytest.mark.parametrize("path", ["/v1/health", "/v1/ready", "/v1/overview", "/v1/people/p1", "/nowhere", "/metrics"])
@@ -329,9 +333,9 @@ def test_a_service_without_its_store_lives_and_is_not_ready(site, monkeypatch):
 
 def test_a_call_that_fails_unexpectedly_fails_alone_and_once(site, monkeypatch, caplog):
     """The others of its batch are answered; the log of the service names the place of the error, and no person."""
-    from omg_trial import handlers
+    from omg_trial.handlers import table
 
-    broken, whole = [], handlers._HANDLERS["open"]
+    broken, whole = [], table._HANDLERS["open"]
 
     def fail(at, call, target):
         if call.person == "unlucky-person":
@@ -339,7 +343,7 @@ def test_a_call_that_fails_unexpectedly_fails_alone_and_once(site, monkeypatch, 
             raise KeyError("a secret about unlucky-person")
         return whole(at, call, target)
 
-    monkeypatch.setitem(handlers._HANDLERS, "open", fail)
+    monkeypatch.setitem(table._HANDLERS, "open", fail)
     calls = [
         site.desk.prepare("open", {"person": name, "context": CONTEXT}, name) for name in ("p1", "unlucky-person", "p2")
     ]
