@@ -52,12 +52,16 @@ LAYERS = {
         "contract": "trial_file",
         "tokens": "",
         "client": "",
-        "*": "log trial_file contract",
-        "export": "* log trial_file contract",
+        "people": "log trial_file contract",
+        "*": "log trial_file contract people",
+        "handlers": "* log trial_file contract people",
+        "desk": "* log trial_file contract people handlers",
+        "rehearsal": "* log trial_file contract people desk",
+        "export": "* log trial_file contract people",
         "analysis": "trial_file",
-        "watching": "* log trial_file contract export",
-        "service": "* log trial_file contract watching",
-        "web": "* log trial_file contract export watching service tokens",
+        "watching": "* log trial_file contract people handlers desk export",
+        "service": "* log trial_file contract people handlers desk watching",
+        "web": "* log trial_file contract people handlers desk rehearsal export watching service tokens",
     },
 }
 """What a room may import of its own package, besides itself; `*` are the modules in no folder and without a line.
@@ -198,6 +202,7 @@ def test_imports_go_in_the_direction_of_the_layout():
         ("omg_lab.studies.runner", "from omg_lab.reports import page"),
         ("omg_trial.desk", "import omg_lab"),
         ("omg_trial.desk", "from omg_trial.web import server"),
+        ("omg_trial.rules", "from omg_trial.desk import Desk"),
     ],
 )
 def test_an_import_against_the_layout_is_found(module, source):

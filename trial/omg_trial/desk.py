@@ -16,7 +16,7 @@ from omg_cmdp.provenance import provenance
 from omg_trial.clock import SteadyClock, contradiction
 from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
 from omg_trial.decisions import DecisionInputs, PolicySource
-from omg_trial.handlers import handle
+from omg_trial.handlers.table import handle
 from omg_trial.learning import Lesson, Trainer
 from omg_trial.log.database import DamagedLogError, Database, Snapshot, StoreError
 from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, digest, verified
@@ -168,6 +168,7 @@ class Desk:
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
             text = canonical(answer.model_dump())
+            body |= {} if request.actor is None else {"actor": request.actor}
             event = self._record(kind, body, now=at.now, key=key, request=asked, answer=text)
             if kind == "opened" and body["source"] != PolicySource.PLAN:  # it names no person, and no context
                 warning = f"episode {event.number}: {body['source']} ({body['cause']})"

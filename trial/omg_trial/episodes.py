@@ -27,6 +27,8 @@ class StepDecision(NamedTuple):
     """Why it is not a fresh plan; None if it is."""
     rules: tuple[str, ...]
     """Rules that have changed the probabilities."""
+    probabilities: tuple[float, ...] = ()
+    """Probabilities of all actions, from which the action was drawn."""
 
 
 class StepOutcome(NamedTuple):

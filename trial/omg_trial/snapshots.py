@@ -23,7 +23,7 @@ from omg_trial.log.events import BrokenChainError, Chain
 from omg_trial.state import Change, Incident, LearningTask, State, Version
 from omg_trial.trial_file.trial import Trial
 
-FORMAT = 6
+FORMAT = 7
 _TEXT, _MODEL = "state.json", "model"
 _PLAIN = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale")
 """Attributes of a state that are kept as they are."""

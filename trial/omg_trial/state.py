@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.log.events import FIRST_HASH, Event
 
-FORMAT = 3
-"""Format of the events; 2 had the trial file as tables with sorted keys, and no digests of snapshots."""
+FORMAT = 4
+"""Format of the events; 3 named nobody who acted, and had no key file."""
 KEPT_VERSIONS = 20
 """Number of published versions kept for roll-back."""
 KEPT_CHANGES = 200
@@ -161,7 +161,8 @@ class State:
     def _on_decided(self, event: Event, body: Body) -> None:
         record = self._touch(event)
         known = {name: body[name] for name in StepDecision._fields if name in body}
-        record.choices[body["step"]] = StepDecision(**known | {"time": event.time, "rules": tuple(body["rules"])})
+        lists = {name: tuple(body[name] or ()) for name in ("rules", "probabilities")}
+        record.choices[body["step"]] = StepDecision(**known | lists | {"time": event.time})
         self._learn_from(record)
 
     def _on_reported(self, event: Event, body: Body) -> None:

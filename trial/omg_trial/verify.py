@@ -27,7 +27,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-FORMAT = 3
+FORMAT = 4
 COLUMNS = "number, time, kind, body, key, request, answer, hash"
 SHOWN = 20
 MOST_UNKNOWN = 10
@@ -215,6 +215,7 @@ class _Reader:
 
     def _calls(self, kind: str, body: Body) -> Iterator[list[Any]]:
         """Yield the calls that can have led to this event; none if that cannot be told."""
+        called = {name: value for name, value in body.items() if name != "actor"}
         if kind in ("decided", "repeated"):
             about = {"episode": body["episode"], "step": body["step"]}
             states = self.states if kind == "repeated" else [self.states[body["state"]]]
@@ -223,7 +224,7 @@ class _Reader:
                 yield ["decide", {**about, "state": state, "action": action}]
         elif kind == "reported":
             after = None if body["next_state"] is None else self.states[body["next_state"]]
-            yield ["report", {**body, "next_state": after}]
+            yield ["report", {**called, "next_state": after}]
         elif kind == "opened":
             context, named = json.loads(body["context"]), body["occasion"]
             about = {"person": body["person"], "occasion": None if named.startswith("#") else named}
@@ -238,7 +239,7 @@ class _Reader:
                 yield ["open", {**about, "context": context}]
         elif kind in ("closed", "withdrawn", "learning", "rolled back"):
             calls = {"closed": "close", "withdrawn": "withdraw", "learning": "learn", "rolled back": "roll back"}
-            yield [calls[kind], body]
+            yield [calls[kind], called]
 
 
 def read_file(path: str) -> tuple[Iterator[Row], int]:

@@ -90,6 +90,12 @@ def test_every_path_has_its_role(site, path):
         assert (status not in (401, 403)) == (role in (MAY[path], "administrator")), role
 
 
+def test_the_event_of_a_call_has_its_actor_and_a_retry_may_have_another(site):
+    made = [site.post("/v1/episodes", BODIES["/v1/episodes"], role=role, key="k") for role in ("app", "administrator")]
+    assert made[0].content == made[1].content
+    assert [event.body["actor"] for event in site.desk.store.read(2)] == ["the app"]
+
+
 @pytest.mark.parametrize("source", ["plan", "fixed"])
 def test_the_policy_of_a_context_is_what_an_episode_would_begin_with(site, monkeypatch, source):
     if source == "fixed":
@@ -329,9 +335,9 @@ def test_a_service_without_its_store_lives_and_is_not_ready(site, monkeypatch):
 
 def test_a_call_that_fails_unexpectedly_fails_alone_and_once(site, monkeypatch, caplog):
     """The others of its batch are answered; the log of the service names the place of the error, and no person."""
-    from omg_trial import handlers
+    from omg_trial.handlers import table
 
-    broken, whole = [], handlers._HANDLERS["open"]
+    broken, whole = [], table._HANDLERS["open"]
 
     def fail(at, call, target):
         if call.person == "unlucky-person":
@@ -339,7 +345,7 @@ def test_a_call_that_fails_unexpectedly_fails_alone_and_once(site, monkeypatch, 
             raise KeyError("a secret about unlucky-person")
         return whole(at, call, target)
 
-    monkeypatch.setitem(handlers._HANDLERS, "open", fail)
+    monkeypatch.setitem(table._HANDLERS, "open", fail)
     calls = [
         site.desk.prepare("open", {"person": name, "context": CONTEXT}, name) for name in ("p1", "unlucky-person", "p2")
     ]

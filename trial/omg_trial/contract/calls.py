@@ -72,6 +72,8 @@ class KeyedCall(NamedTuple):
     """The text that makes repeated requests one call."""
     seen: str | None = None
     """The `mark` of the last event that the caller knows of."""
+    actor: str | None = None
+    """The name of the caller's token; None for the service itself. It is no part of the call: tokens are replaced."""
 
 
 class Answer(NamedTuple):

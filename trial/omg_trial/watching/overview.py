@@ -13,7 +13,7 @@ from omg_cmdp.contexts import context_from_json
 from omg_cmdp.oracles.feature_map import Category
 from omg_trial.desk import Desk
 from omg_trial.episodes import Record
-from omg_trial.handlers import find_person
+from omg_trial.handlers.handled import find_person
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.checks import findings
 from omg_trial.watching.losses import losses

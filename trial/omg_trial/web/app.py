@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omg_trial.contract import KEY, KEY_RULE, KeyedCall, OlderLog, Refusal, answers, calls, describe_problem
 from omg_trial.desk import Desk
-from omg_trial.handlers import show_policy
+from omg_trial.handlers.episodes import show_policy
 from omg_trial.log.database import StoreError
 from omg_trial.log.events import canonical
 from omg_trial.service import Service
@@ -109,15 +109,16 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     def add_call(path: str, name: str, answer: type[BaseModel], role: Any) -> None:
         model = offered.calls[name]
 
-        @app.post(path, response_model=answer, dependencies=[role], operation_id=name.replace(" ", "_"))
+        @app.post(path, response_model=answer, operation_id=name.replace(" ", "_"))
         async def call(
             body: model,  # type: ignore[valid-type]
             key: Key,
             target: Annotated[Any, Depends(_TARGETS[model.target])],
+            actor: Annotated[str, role],
             seen: Seen = None,
         ) -> Response:
             with metrics.seconds.labels(name).time():
-                request = KeyedCall(body, target, key, seen)
+                request = KeyedCall(body, target, key, seen, actor)
                 made = await asyncio.wrap_future(service.submit(request))
             # The stored text as it is: a repeated call gets the same bytes.
             return Response(made.text, media_type=_JSON, headers={"Log-Head": made.mark})
@@ -174,15 +175,16 @@ class _Gate:
         self._budgets: dict[str, tuple[float, float]] = {}
 
     def of(self, role: str) -> Any:
-        """Return the dependency of a path that needs this role; an administrator has all."""
+        """Return the dependency of a path that needs this role; it is the token's name. An administrator has all."""
 
-        async def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> None:
-            found = None if given is None else self._tokens.role(given.credentials)
+        async def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> str:
+            found, name = (None, "") if given is None else self._tokens.find(given.credentials)
             if given is None or found is None:
                 raise Refusal(401, "send a token that the service knows: Authorization: Bearer ...")
             if found not in (role, "administrator"):
                 raise Refusal(403, f"this path needs a token with the role {role}; this one has the role {found}")
             self._spend(given.credentials)
+            return name
 
         return Depends(check)
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 import uvicorn
@@ -17,6 +18,7 @@ from omg_trial.service import Service
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.trial import Trial
 from omg_trial.web.app import make_app
+from omg_trial.web.connections import guarded
 
 PATIENCE = 10
 """Seconds that calls under way have when the service ends."""
@@ -65,6 +67,8 @@ def serving(
         app = make_app(service, Tokens(tokens))
         config = uvicorn.Config(
             app,
+            http=guarded(),
+            ws="none",
             access_log=False,  # addresses name people
             log_config=None,
             server_header=False,
@@ -75,6 +79,8 @@ def serving(
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="omg-trial listens")
         thread.start()
         try:
+            while not server.started and thread.is_alive():
+                time.sleep(0.005)
             yield f"http://{host if ':' not in host else f'[{host}]'}:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
@@ -84,12 +90,16 @@ def serving(
 
 def _listener(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
     try:
-        listener = socket.create_server((host, port), family=family)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Accepted sockets inherit it. asyncio sets it only on sockets that name their protocol, which these do not;
         # without it every answer on a kept connection waits 40 ms for an acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # Bound, and not yet listening: the port is ours, and whoever asks before all is ready is refused at once.
+        listener.bind((host, port))
         return listener
     except (OSError, OverflowError) as error:
+        listener.close()
         advice = "choose another `host` or `port`"
         raise ValueError(f"cannot listen at {host} and port {port} ({error}); {advice}") from None

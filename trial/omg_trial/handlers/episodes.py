@@ -1,33 +1,21 @@
-"""Turn a call into an event and an answer. Nothing is changed here; a call may be refused."""
+"""Calls about an episode: open it, decide a step, report an outcome, close it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel
 
 from omg_trial.contract import Refusal, answers, calls, context_text
 from omg_trial.decisions import ChosenPolicy, DecisionInputs, PolicySource, choose_policy, decide_step, draw_ahead
 from omg_trial.episodes import Record, StepDecision
+from omg_trial.handlers.handled import Handled, find_episode
 from omg_trial.trial_file.trial import Trial
 
 
-class Handled(NamedTuple):
-    """The event that a call becomes, and its answer."""
-
-    kind: str
-    body: dict[str, Any]
-    answer: BaseModel
-
-
-def handle(at: DecisionInputs, call: calls.Call, target: int | str | None) -> Handled:
-    """Return the event and the answer of a call about an episode or a person; `Refusal` if it is refused."""
-    return _HANDLERS[call.name](at, call, target)
-
-
-def _open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
+def handle_open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
+    """Begin an episode, or answer again for an occasion that exists."""
     if call.person in at.state.withdrawn:
         raise Refusal(410, "the person has withdrawn")
     records = [at.state.episodes[number] for number in at.state.of_person.get(call.person, ())]
@@ -87,7 +75,8 @@ def _format_policy(at: DecisionInputs, chosen: ChosenPolicy) -> dict[str, Any]:
     }
 
 
-def _decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handled:
+def handle_decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handled:
+    """Decide a step, or answer as it was decided."""
     record, trial = find_episode(at, episode, is_open=True), at.trial
     state = trial.states.index(call.state)
     if call.action is not None and not trial.space.admissible[state, trial.actions.index(call.action)]:
@@ -121,7 +110,8 @@ def _format_decision(at: DecisionInputs, body: Mapping[str, Any]) -> answers.Dec
     )
 
 
-def _report(at: DecisionInputs, call: calls.Report, episode: int) -> Handled:
+def handle_report(at: DecisionInputs, call: calls.Report, episode: int) -> Handled:
+    """Keep an outcome; a correction has a higher revision."""
     known = find_episode(at, episode).outcomes.get(call.step)
     next_state = None if call.next_state is None else at.trial.states.index(call.next_state)
     if known is not None and known.contradicts(call.reward, next_state, call.revision):
@@ -131,55 +121,8 @@ def _report(at: DecisionInputs, call: calls.Report, episode: int) -> Handled:
     return Handled("reported", {**call.model_dump(), "episode": episode, "next_state": next_state}, answer)
 
 
-def _close(at: DecisionInputs, call: calls.Close, episode: int) -> Handled:
+def handle_close(at: DecisionInputs, call: calls.Close, episode: int) -> Handled:
+    """End an episode."""
     find_episode(at, episode, is_open=True)  # closing twice, under two keys, is a mistake of the app
     body = {"episode": episode, "cause": call.cause}
     return Handled("closed", body, answers.Closed(episode=episode, event=at.number, cause=call.cause))
-
-
-def find_episode(at: DecisionInputs, episode: int, *, is_open: bool = False) -> Record:
-    """Return an episode by its number; `Refusal` if it is unknown, or closed and must not be."""
-    record = at.state.episodes.get(episode)
-    if record is None:
-        raise Refusal(404, f"there is no episode {episode}")
-    if is_open and record.closed is not None:
-        raise Refusal(409, f"episode {episode} is closed")
-    return record
-
-
-def find_person(at: DecisionInputs, person: str) -> list[int]:
-    """Return the episodes of a person; `Refusal` if nobody has that name, or who had it has withdrawn."""
-    if person in at.state.withdrawn:
-        raise Refusal(410, "the person has withdrawn")
-    if person not in at.state.of_person:
-        raise Refusal(404, "there is no such person")
-    return at.state.of_person[person]
-
-
-def _withdraw(at: DecisionInputs, call: calls.Withdraw, person: str) -> Handled:
-    find_person(at, person)
-    return Handled("withdrawn", {"person": person}, answers.Withdrawn(withdrawn=True, event=at.number))
-
-
-def _learn(at: DecisionInputs, call: calls.Learn, _: None) -> Handled:
-    if at.state.learning is not None:
-        raise Refusal(409, "learning is under way; wait until it has ended")
-    return Handled("learning", {}, answers.LearningStarted(learning=at.number, event=at.number))
-
-
-def _roll_back(at: DecisionInputs, call: calls.RollBack, _: None) -> Handled:
-    earlier = [version.number for version in at.state.versions[:-1]]
-    if call.version not in earlier:
-        raise Refusal(409, f"`version`: only versions before the one in use can be used again: {earlier}")
-    return Handled("rolled back", {"version": call.version}, answers.RolledBack(version=call.version, event=at.number))
-
-
-_HANDLERS: dict[str, Callable[..., Handled]] = {
-    "open": _open,
-    "decide": _decide,
-    "report": _report,
-    "close": _close,
-    "withdraw": _withdraw,
-    "learn": _learn,
-    "roll back": _roll_back,
-}
