@@ -26,6 +26,7 @@ from omg_trial.trial_file.trial import Trial
 FORMAT = 7
 _TEXT, _MODEL = "state.json", "model"
 _PLAIN = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale")
+_PLAIN += ("software", "machine", "since")
 """Attributes of a state that are kept as they are."""
 
 
@@ -51,6 +52,9 @@ class SavedState:
     incidents: list[Incident]
     closed_since: int
     stale: bool
+    software: dict[str, Any]
+    machine: dict[str, Any]
+    since: str
 
 
 _JSON = TypeAdapter(SavedState)

@@ -72,11 +72,19 @@ class Trial:
     missing_reward : float or None
         Stands for a reward that never came; None leaves it out.
     zone : ZoneInfo
-        The clock of weeks, days and windows.
+        The clock of weeks, days and windows, for people who have no zone of their own.
     window : Window or None
         When people may be asked to do something.
     limits : Limits
         How often actions may and must be taken in a week.
+    end : date or None
+        The last day on which anything is decided, by each person's own clock.
+    people : People
+        Whether unknown people are refused, and the share of people in the control group.
+    unavailable, paused : int or None
+        The action that is taken without a draw for somebody who is not available, and during a pause.
+    by_hand : bool
+        Whether a model waits until somebody publishes it.
     watch : Watch
         Thresholds of the checks.
 
@@ -98,7 +106,7 @@ class Trial:
         self.offline = file.trial.offline
         self.states, self.actions, self.labels = file.states.names, file.actions.names, file.context.labels
         self.space, self.features = read_space(file), read_features(file.context)
-        self.limits, self.fallback = read_limits(file.actions), read_fallback(file, self.space)
+        self.limits, self.fallback = read_limits(file, self.space), read_fallback(file, self.space)
         self.reward_range, self.return_range = rewards.range, rewards.return_range
         usual = ("counts", "counts") if self.features is None else ("linear", "softmax")
         self.reward_oracle = rewards.oracle or usual[0], rewards.options
@@ -106,6 +114,9 @@ class Trial:
         self.gamma, self.floor = exploration.gamma, Floor(self.space, exploration.floor)
         self.replan, self.learn_after = learning.replan == "step", learning.after_episodes
         self.missing_reward, self.window, self.watch = learning.missing_reward, window, file.watch
+        self.end, self.people, self.by_hand = file.trial.end, file.people, learning.publish == "by hand"
+        without = file.actions.unavailable, file.actions.paused
+        self.unavailable, self.paused = (None if name is None else self.actions.index(name) for name in without)
         self.text = text
 
     @functools.cached_property
