@@ -1,16 +1,20 @@
 """Tables for the analyses of the field: MRTAnalysis (R) and lifejacket (Python). Both are about one treatment or none.
 
-Treatment is 1 if the action that was drawn is one of `treatments`; its probability is the sum of theirs. People who have
-withdrawn are left out.
+Treatment is 1 if the action that was drawn is one of `treatments`; its probability is the sum of theirs. People who
+have withdrawn are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from omg_trial.export.decisions import decisions, write_table
+from omg_trial.log.events import Event
 from omg_trial.trial_file.trial import Trial
 
 if TYPE_CHECKING:
@@ -113,6 +117,36 @@ def lifejacket_table(trial: Trial, table: pandas.DataFrame, treatments: Collecti
             "observed": whole["observed"].fillna(0).astype(int),
         }
     )
+
+
+def write_field_table(
+    trial: Trial, events: Iterable[Event], path: str | os.PathLike[str], form: str, treatments: Collection[str] = ()
+) -> Path:
+    """Write the table of `mrt_table` or `lifejacket_table`, without people who have withdrawn; return its path.
+
+    Parameters
+    ----------
+    trial, events
+        As in `decisions`.
+    path : path
+        Ends with .csv or .parquet.
+    form : str
+        mrt or lifejacket.
+    treatments : collection of str, optional
+        As in `mrt_table`.
+
+    Examples
+    --------
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> write_field_table(Trial.parse(EXAMPLE), [], "table.csv", "mtr")
+    Traceback (most recent call last):
+    ...
+    ValueError: a table is for mrt or lifejacket, not for 'mtr'
+    """
+    tables = {"mrt": mrt_table, "lifejacket": lifejacket_table}
+    if form not in tables:
+        raise ValueError(f"a table is for {' or '.join(tables)}, not for {form!r}")
+    return write_table(tables[form](trial, decisions(trial, events), treatments), path)
 
 
 def _drawn(trial: Trial, table: pandas.DataFrame, treatments: Collection[str]) -> pandas.DataFrame:

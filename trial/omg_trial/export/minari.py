@@ -70,6 +70,7 @@ def write_minari(
         whole = steps == log.space.horizon
         context = pyarrow.FixedSizeListArray.from_arrays(np.tile(vectors[number], steps + 1), size)
         state = pyarrow.array(np.asarray(episode.states[: steps + 1], dtype=np.int64))
+        assert episode.propensities is not None  # a trial knows them
         chances = pyarrow.array([*map(float, episode.propensities[:steps]), 1.0])
         # All columns are as long as the observations: Minari leaves out the last entry of the others.
         columns = {
