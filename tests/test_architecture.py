@@ -60,8 +60,9 @@ LAYERS = {
         "analysis": "trial_file",
         "watching": "* log trial_file contract people handlers desk export",
         "rehearsal": "* log trial_file contract people handlers desk export analysis watching",
-        "service": "* log trial_file contract people handlers desk watching",
-        "web": "* log trial_file contract people handlers desk rehearsal export watching service tokens",
+        "operation": "* log trial_file contract people handlers desk watching",
+        "service": "* log trial_file contract people handlers desk watching operation",
+        "web": "* log trial_file contract people handlers desk rehearsal export watching operation service tokens",
     },
 }
 """What a room may import of its own package, besides itself; `*` are the modules in no folder and without a line.

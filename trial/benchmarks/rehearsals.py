@@ -1,9 +1,10 @@
 """`python -m trial.benchmarks.rehearsals --repetitions 40`: do the intervals of the final analysis cover the truth?
 
 Every repetition plays a whole trial of its own, with people who react by a model of their own: 120 people, 40 days,
-twice a day, with a weekly budget of reminders, people who are not available, a control group, two time zones, drop-outs, late
-and missing outcomes, two frauds, outages of network and store, an upgrade and an erasure. Each estimate has an interval
-of 95 %. Prints how often each has the truth in it, and ends with exit code 1 if, over all of them, that is below 0.92.
+twice a day, with a weekly budget of reminders, people who are not available, a control group, two time zones,
+drop-outs, late and missing outcomes, two frauds, outages of network and store, an upgrade and an erasure. Each estimate
+has an interval of 95 %. Prints how often each has the truth in it, and ends with exit code 1 if, over all of them, that
+is below 0.92.
 """
 
 from __future__ import annotations

@@ -25,8 +25,10 @@ from omg_trial.trial_file.trial import Trial
 
 FORMAT = 7
 _TEXT, _MODEL = "state.json", "model"
-_PLAIN = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale")
-_PLAIN += ("software", "machine", "since")
+_PLAIN = (
+    *("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale"),
+    *("software", "machine", "since", "digests"),
+)
 """Attributes of a state that are kept as they are."""
 
 
@@ -55,6 +57,7 @@ class SavedState:
     software: dict[str, Any]
     machine: dict[str, Any]
     since: str
+    digests: dict[str, str]
 
 
 _JSON = TypeAdapter(SavedState)

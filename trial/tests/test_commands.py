@@ -205,7 +205,7 @@ def test_a_trial_is_founded_only_when_that_is_asked_for(file, monkeypatch):
     """A wrong path, or a volume that was not mounted, would begin the trial anew."""
     from omg_trial.web import server
 
-    def served(_):
+    def served(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(server, "Service", served)

@@ -44,6 +44,7 @@ Occasion = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$",
 Episode = Annotated[int, Field(ge=1, le=2**53), WHOLE]
 Step = Annotated[int, Field(ge=0), WHOLE]
 Count = Annotated[int, Field(ge=0, le=10**9), WHOLE]
+Note = Annotated[str, Field(min_length=1, max_length=2000, examples=["The app's team has a mend; out tomorrow."])]
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
@@ -57,7 +58,7 @@ class Call(BaseModel):
 
     model_config = STRICT
     name: ClassVar[str]
-    target: ClassVar[Literal["episode", "person"] | None] = None
+    target: ClassVar[Literal["episode", "person", "incident"] | None] = None
     """What the call is about, if that is no field of it."""
 
 
@@ -149,6 +150,13 @@ class RollBack(Call):
 
     name = "roll back"
     version: Count
+
+
+class Acknowledge(Call):
+    """Say that somebody looks after an incident, with a note for those who read of it later."""
+
+    name, target = "acknowledge", "incident"
+    note: Note
 
 
 class AskPolicy(BaseModel):

@@ -46,7 +46,7 @@ class Contract:
             _narrow(calls.Open, context=context),
             _narrow(calls.Decide, step=step, state=state, action=action | None),
             _narrow(calls.Report, step=step, reward=reward, next_state=state | None),
-            *(calls.Close, calls.Withdraw, calls.Learn, calls.RollBack),
+            *(calls.Close, calls.Withdraw, calls.Learn, calls.RollBack, calls.Acknowledge),
         ]
         self.calls = {call.name: call for call in kinds}
         self.policy, self.decided = _narrow(calls.AskPolicy, context=context), _narrow(Decided, action=action)
@@ -105,6 +105,7 @@ def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
 
 _TARGETS: dict[str, type[BaseModel]] = {
     "episode": pydantic.create_model("OfEpisode", __config__=STRICT, episode=(Episode, ...)),
+    "incident": pydantic.create_model("OfIncident", __config__=STRICT, incident=(Episode, ...)),
     "person": pydantic.create_model("OfPerson", __config__=STRICT, person=(Person, ...)),
 }
 

@@ -190,6 +190,11 @@ class Chain:
         """Return the hash of the event with this number."""
         return self._hashes[32 * number - 32 : 32 * number].hex() if number else FIRST_HASH
 
+    def has(self, mark: str) -> bool:
+        """Return whether the event with this NUMBER:HASH is there."""
+        number, _, found = mark.partition(":")
+        return int(number) <= len(self) and self.hash(int(number)) == found
+
     def holds(self, event: Event) -> bool:
         """Return whether this is the event that was written under its number."""
         known = 0 < event.number <= len(self)

@@ -14,6 +14,7 @@ import uvicorn
 
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
+from omg_trial.operation.channels import channels
 from omg_trial.rehearsal import rehearse
 from omg_trial.service import Service
 from omg_trial.tokens import Tokens
@@ -64,9 +65,10 @@ def serving(
     ...         print(httpx.get(f"{address}/v1/health").json()["status"])
     ready
     """
+    told = channels(trial.alerts)  # a secret that is missing is noticed before anything else
     with contextlib.closing(Database(database)) as store, contextlib.closing(_listener(host, port)) as listener:
         rehearse(trial, people=1)  # so that nobody waits for a compiler
-        service = Service(Desk(trial, store, correct_clock=correct_clock, new=new, clock=clock))
+        service = Service(Desk(trial, store, correct_clock=correct_clock, new=new, clock=clock), told)
         app = make_app(service, Tokens(tokens))
         config = uvicorn.Config(
             app,
