@@ -39,7 +39,7 @@ class Factor(NamedTuple):
 @inner
 def allocate(transitions, tuples):
     """Return a `Factor` of the right sizes."""
-    horizon, states = tuples.layer.size - 1, transitions.dense.shape[3]
+    horizon, states = tuples.layer.size - 1, transitions.dense.shape[1]
     at = np.zeros(horizon + 1, np.int64)
     for h in range(horizon):
         at[h + 1] = at[h] + (tuples.layer[h + 1] - tuples.layer[h]) ** 2
