@@ -43,7 +43,12 @@ def overview(view: TrialView) -> dict[str, Any]:
         "floor": trial.floor.probability,
         "reward_range": trial.reward_range,
         "context": _context(trial),
-        "people": len(view.state.of_person),
+        "people": len(view.state.people),
+        "arms": collections.Counter(each.arm for each in view.state.people.values()),
+        "halted": None if view.state.halted is None else view.state.halted._asdict(),
+        "halted_actions": {trial.actions[each]: halt._asdict() for each, halt in view.state.halted_actions.items()},
+        "paused": sum(each.paused is not None for each in view.state.people.values()),
+        "waiting": _waiting(view),
         "withdrawn": len(view.state.withdrawn),
         "episodes": len(view.state.episodes),
         "episodes_under_way": len(under_way),
@@ -63,7 +68,21 @@ def history(desk: Desk, person: str) -> dict[str, Any]:
     """Return everything that is known of a person."""
     state, trial = desk.state, desk.trial
     episodes = [_episode(trial, state.episodes[number]) for number in reversed(find_person(desk.inputs(), person))]
-    return {"person": person, "episodes": episodes}
+    about = state.people[person]._asdict()
+    account, halt = about.pop("account"), about.pop("paused")
+    return {
+        "person": person,
+        **about,
+        "paused": None if halt is None else halt._asdict(),
+        "week": account._asdict(),
+        "episodes": episodes,
+    }
+
+
+def _waiting(view: TrialView) -> dict[str, Any] | None:
+    """Return the model that waits to be published; the findings of the checks are beside it."""
+    waits = view.state.waiting
+    return None if waits is None else {"version": waits.number, "episodes": len(waits.dataset), "time": waits.time}
 
 
 def _episode(trial: Trial, record: Record) -> dict[str, Any]:
@@ -76,7 +95,7 @@ def _step(trial: Trial, record: Record, step: int) -> dict[str, Any]:
     choice, outcome = record.choices.get(step), record.outcomes.get(step)
     found: dict[str, Any] = {"step": step, "decision": None, "outcome": None}
     if choice is not None:
-        names = {"state": trial.states[choice.state], "action": trial.actions[choice.action]}
+        names = {"state": trial.states[choice.state], "action": trial.action_name(choice.action)}
         found["decision"] = {**choice._asdict(), **names}
     if outcome is not None:
         after = None if outcome.next_state is None else trial.states[outcome.next_state]
@@ -105,7 +124,7 @@ def _under_way(record: Record) -> dict[str, Any]:
 
 def _overdue(trial: Trial, step: WatchedStep) -> dict[str, Any]:
     known = {"person": step.person, "episode": step.episode, "step": step.step}
-    return {**known, "time": step.choice.time, "action": trial.actions[step.choice.action]}
+    return {**known, "time": step.choice.time, "action": trial.action_name(step.choice.action)}
 
 
 def _days(view: TrialView) -> list[dict[str, Any]]:
@@ -128,7 +147,7 @@ def _day(trial: Trial, day: datetime.date, steps: list[WatchedStep]) -> dict[str
         "day": day.isoformat(),
         "decisions": len(steps),
         "actions": [taken[action] for action in range(len(trial.actions))],
-        "fallbacks": sum(each.choice.source != "plan" for each in steps),
+        "fallbacks": sum(each.choice.cause is not None for each in steps),
         "probability": [float(each) for each in np.quantile(chances, [0.0, 0.5, 1.0])] if chances else None,
         "reward": _reward(trial, steps),
     }
