@@ -57,6 +57,7 @@ LAYERS = {
         "handlers": "* log trial_file contract people",
         "desk": "* log trial_file contract people handlers",
         "rehearsal": "* log trial_file contract people desk",
+        "analysis": "trial_file",
         "export": "* log trial_file contract people",
         "watching": "* log trial_file contract people handlers desk export",
         "service": "* log trial_file contract people handlers desk watching",

@@ -20,7 +20,9 @@ from omg_trial.handlers.table import handle
 from omg_trial.learning import Lesson, Trainer
 from omg_trial.log.database import DamagedLogError, Database, Snapshot, StoreError
 from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, digest, verified
+from omg_trial.log.machine import machine
 from omg_trial.log.traces import trace
+from omg_trial.replay import check_software
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, restore_state
 from omg_trial.state import FORMAT
@@ -83,6 +85,7 @@ class Desk:
         if self.state.number and self.state.trial != trial.digest:
             advice = "use the file that the trial began with, or another database"
             raise ValueError(f"the database does not belong to the trial {trial.name!r} as its file is now; {advice}")
+        check_software(trial, self.state, self.agent, provenance())
         with self._all_or_nothing():
             if not self.state.number:
                 known = {"name": trial.name, "trial": trial.digest, "file": trial.text}
@@ -107,9 +110,8 @@ class Desk:
         if self._started:
             return
         self._started = True
-        self._record(
-            "started", {"software": provenance(), "file": hashlib.sha256(self.trial.text.encode()).hexdigest()}
-        )
+        file = hashlib.sha256(self.trial.text.encode()).hexdigest()
+        self._record("started", {"software": provenance(), "machine": machine(), "file": file})
 
     def _load(self) -> None:
         """Verify the log from its first event to its head, and fold it, from the last snapshot on if that fits."""

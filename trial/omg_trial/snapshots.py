@@ -29,7 +29,7 @@ FORMAT = 7
 _TEXT, _MODEL = "state.json", "model"
 _PLAIN = (
     *("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale"),
-    *("people", "halted", "halted_actions"),
+    *("software", "machine", "since", "people", "halted", "halted_actions"),
 )
 """Attributes of a state that are kept as they are."""
 
@@ -60,6 +60,9 @@ class SavedState:
     incidents: list[Incident]
     closed_since: int
     stale: bool
+    software: dict[str, Any]
+    machine: dict[str, Any]
+    since: str
 
 
 _JSON = TypeAdapter(SavedState)

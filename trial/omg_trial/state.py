@@ -41,6 +41,11 @@ class State:
         self.trial: str | None = None
         """Digest of the trial file."""
         self.secret = ""
+        self.software: Body = {}
+        """Version and commit of the software that was started last."""
+        self.machine: Body = {}
+        """The machine on which it runs, and the time since when."""
+        self.since = ""
         self.episodes: dict[int, Record] = {}
         self.of_person: dict[str, list[int]] = {}
         self.people: dict[str, Participant] = {}
@@ -119,6 +124,9 @@ class State:
         self.trial, self.secret = body["trial"], body["secret"]
 
     def _on_started(self, event: Event, body: Body) -> None:
+        if body["machine"] != self.machine:
+            self.machine, self.since = body["machine"], event.time
+        self.software = body["software"]
         if self.learning is not None:  # it ended with the process
             self.learning, self.stale = None, True
 

@@ -299,12 +299,10 @@ def test_a_failure_to_publish_is_in_the_services_log(site, caplog, monkeypatch):
 
 def test_an_answer_on_a_kept_connection_waits_for_nothing():
     """Without TCP_NODELAY the second of two small packets waits 40 ms for the acknowledgement of the first."""
-    with (
-        contextlib.closing(server._listener("127.0.0.1", 0)) as listener,
-        socket.create_connection(listener.getsockname()),
-        listener.accept()[0] as accepted,
-    ):
-        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+    with contextlib.closing(server._listener("127.0.0.1", 0)) as listener:
+        listener.listen()
+        with socket.create_connection(listener.getsockname()), listener.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
 @pytest.mark.parametrize("path", ["/v1/health", "/v1/ready", "/v1/overview", "/v1/people/p1", "/nowhere", "/metrics"])
