@@ -52,11 +52,17 @@ LAYERS = {
         "contract": "trial_file",
         "tokens": "",
         "client": "",
-        "*": "log trial_file contract",
-        "export": "* log trial_file contract",
-        "watching": "* log trial_file contract export",
-        "service": "* log trial_file contract watching",
-        "web": "* log trial_file contract export watching service tokens",
+        "people": "log trial_file contract",
+        "*": "log trial_file contract people",
+        "handlers": "* log trial_file contract people",
+        "desk": "* log trial_file contract people handlers",
+        "export": "* log trial_file contract people",
+        "analysis": "trial_file",
+        "watching": "* log trial_file contract people handlers desk export",
+        "rehearsal": "* log trial_file contract people handlers desk export analysis watching",
+        "operation": "* log trial_file contract people handlers desk watching",
+        "service": "* log trial_file contract people handlers desk watching operation",
+        "web": "* log trial_file contract people handlers desk rehearsal export watching operation service tokens",
     },
 }
 """What a room may import of its own package, besides itself; `*` are the modules in no folder and without a line.
@@ -197,6 +203,7 @@ def test_imports_go_in_the_direction_of_the_layout():
         ("omg_lab.studies.runner", "from omg_lab.reports import page"),
         ("omg_trial.desk", "import omg_lab"),
         ("omg_trial.desk", "from omg_trial.web import server"),
+        ("omg_trial.rules", "from omg_trial.desk import Desk"),
     ],
 )
 def test_an_import_against_the_layout_is_found(module, source):

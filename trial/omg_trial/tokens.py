@@ -35,13 +35,17 @@ class Tokens:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = file_path(path)
         self._seen: tuple[int, int] | None = None
-        self._roles: dict[str, str] = {}
+        self._known: dict[str, tuple[str, str]] = {}
 
     def role(self, token: str) -> str | None:
         """Return the role of a token; None if it has none."""
+        return self.find(token)[0]
+
+    def find(self, token: str) -> tuple[str | None, str]:
+        """Return role and name of a token; None and "" if it is unknown."""
         instance_of("token", token, str)
         self._read()
-        return self._roles.get(_hash(token))
+        return self._known.get(_hash(token), (None, ""))
 
     def add(self, role: str, name: str) -> str:
         """Return a new token, which is not kept: only its hash is."""
@@ -59,12 +63,12 @@ class Tokens:
         try:
             status = self.path.stat()
         except OSError:
-            self._roles, self._seen = {}, None
+            self._known, self._seen = {}, None
             return
         if (seen := (status.st_mtime_ns, status.st_size)) != self._seen:
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
             found = [match for line in lines if (match := _LINE.fullmatch(line.strip()))]
-            self._roles = {match[2]: match[1] for match in found}
+            self._known = {match[2]: (match[1], match[3]) for match in found}
             self._seen = seen
 
 

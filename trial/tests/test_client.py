@@ -276,12 +276,12 @@ def test_arguments_are_checked(wrong, rule):
 
 
 def test_a_call_that_fails_unexpectedly_is_set_aside_and_holds_up_nothing(line, at, monkeypatch):
-    from omg_trial import handlers
+    from omg_trial.handlers import table
 
     with made(line) as client:
         episode = client.open("p1", person(1))["episode"]
         client.decide(episode, 0, "took it")
-        monkeypatch.setitem(handlers._HANDLERS, "report", lambda *_: 1 / 0)
+        monkeypatch.setitem(table._HANDLERS, "report", lambda *_: 1 / 0)
         with pytest.raises(RefusedError, match="ZeroDivisionError") as refused:
             client.report(episode, 0, reward=1.0)
         assert refused.value.status == 500

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omg_trial.contract import KEY, KEY_RULE, KeyedCall, OlderLog, Refusal, answers, calls, describe_problem
 from omg_trial.desk import Desk
-from omg_trial.handlers import show_policy
+from omg_trial.handlers.episodes import show_policy
 from omg_trial.log.database import StoreError
 from omg_trial.log.events import canonical
 from omg_trial.service import Service
@@ -60,11 +60,15 @@ async def _person(person: Annotated[calls.Person, Path()]) -> str:
     return person
 
 
+async def _incident(incident: Annotated[calls.Episode, Path()]) -> int:
+    return incident
+
+
 async def _nothing() -> None:
     return None
 
 
-_TARGETS = {"episode": _episode, "person": _person, None: _nothing}
+_TARGETS = {"episode": _episode, "person": _person, "incident": _incident, None: _nothing}
 """Reads what a call is about from its path."""
 
 
@@ -109,15 +113,16 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     def add_call(path: str, name: str, answer: type[BaseModel], role: Any) -> None:
         model = offered.calls[name]
 
-        @app.post(path, response_model=answer, dependencies=[role], operation_id=name.replace(" ", "_"))
+        @app.post(path, response_model=answer, operation_id=name.replace(" ", "_"))
         async def call(
             body: model,  # type: ignore[valid-type]
             key: Key,
             target: Annotated[Any, Depends(_TARGETS[model.target])],
+            actor: Annotated[str, role],
             seen: Seen = None,
         ) -> Response:
             with metrics.seconds.labels(name).time():
-                request = KeyedCall(body, target, key, seen)
+                request = KeyedCall(body, target, key, seen, actor)
                 made = await asyncio.wrap_future(service.submit(request))
             # The stored text as it is: a repeated call gets the same bytes.
             return Response(made.text, media_type=_JSON, headers={"Log-Head": made.mark})
@@ -126,9 +131,15 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, by_app)
     add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, by_app)
     add_call("/v1/episodes/{episode}/close", "close", answers.Closed, by_app)
+    add_call("/v1/people", "enrol", answers.Enrolled, by_app)
+    add_call("/v1/pause", "pause", answers.Steered, by_administrator)
+    add_call("/v1/resume", "resume", answers.Steered, by_administrator)
+    add_call("/v1/stop", "stop", answers.Steered, by_administrator)
+    add_call("/v1/publish", "publish", answers.Published, by_administrator)
     add_call("/v1/people/{person}/withdraw", "withdraw", answers.Withdrawn, by_administrator)
     add_call("/v1/learn", "learn", answers.LearningStarted, by_administrator)
     add_call("/v1/roll-back", "roll back", answers.RolledBack, by_administrator)
+    add_call("/v1/incidents/{incident}/acknowledge", "acknowledge", answers.Acknowledged, by_administrator)
 
     async def show(look: Callable[[Desk], BaseModel]) -> Response:
         text = await asyncio.wrap_future(service.submit(lambda at: canonical(look(at).model_dump())))
@@ -174,15 +185,16 @@ class _Gate:
         self._budgets: dict[str, tuple[float, float]] = {}
 
     def of(self, role: str) -> Any:
-        """Return the dependency of a path that needs this role; an administrator has all."""
+        """Return the dependency of a path that needs this role; it is the token's name. An administrator has all."""
 
-        async def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> None:
-            found = None if given is None else self._tokens.role(given.credentials)
+        async def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> str:
+            found, name = (None, "") if given is None else self._tokens.find(given.credentials)
             if given is None or found is None:
                 raise Refusal(401, "send a token that the service knows: Authorization: Bearer ...")
             if found not in (role, "administrator"):
                 raise Refusal(403, f"this path needs a token with the role {role}; this one has the role {found}")
             self._spend(given.credentials)
+            return name
 
         return Depends(check)
 
@@ -232,8 +244,9 @@ def _error(request: Request, status: int, message: str, **headers: str) -> JSONR
 
 async def _refused(request: Request, refusal: Exception) -> Response:
     assert isinstance(refusal, Refusal)
+    if refusal.counted is not None:
+        request.app.state.process.refuse(refusal.counted)
     if isinstance(refusal, OlderLog):
-        request.app.state.process.refuse("older log")
         return _error(request, refusal.status, refusal.message, **{"Log-Head": refusal.head})
     extra = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "1"}}
     return _error(request, refusal.status, refusal.message, **extra.get(refusal.status, {}))
