@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from omg_trial.contract import OutsideConsent, Refusal
+from omg_trial.decisions import draw_arm
 from omg_trial.desk import Desk
 from omg_trial.export import decisions, live_log
 from omg_trial.learning import model_digest
@@ -107,10 +108,10 @@ def test_windows_and_weeks_are_of_the_persons_clock_on_the_day_it_is_changed(zon
 
 
 def test_the_control_group_is_drawn_and_has_the_fixed_probabilities():
-    at = desk("[people]\ncontrol = 0.3\n")
-    Trialist(at, seed=1, people=40).play(60)
-    arms = [each.arm for each in at.state.people.values()]
-    assert abs(arms.count("control") / len(arms) - 0.3) < 0.25
+    at = desk("[people]\ncontrol = 0.3\n[learning]\nafter_episodes = 0\n")
+    Trialist(at, seed=1, people=12).play(15)
+    drawn = [draw_arm(at.inputs(), f"somebody{number}") for number in range(2000)]
+    assert abs(drawn.count("control") - 600) < 5 * np.sqrt(2000 * 0.3 * 0.7)
     for record in at.state.episodes.values():
         assert (record.source == "control") == (record.arm == "control")
         for choice in record.choices.values():
@@ -149,18 +150,16 @@ def test_nothing_is_drawn_for_somebody_who_is_not_available(named):
     sound(at)
 
 
-def exact(of, wanted, decisions_made):
-    """The distribution of a week by all paths: (probability, probabilities of the call, whether closed, calls)."""
-    found, local = [], datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.UTC)
-    for path in itertools.product(range(3), repeat=decisions_made):
-        account, weight, chances = WeekAccount("w"), 1.0, []
-        for k, action in enumerate(path):
-            made = apply_rules(of, np.array(wanted[k]), 0, local, account, {})
-            chances.append((made.chances[2], 2 in made.closed, made.chances.copy()))
-            weight *= made.chances[action]
-            account = account.after(action, made.chances.tolist() if made.available else None)
-        found.append((weight, chances, path.count(2)))
-    return found
+def exact(of, wanted, account=WeekAccount("w")):
+    """Yield all weeks: how probable each is, the rows that its actions were drawn from, what was closed, its actions."""
+    if not wanted:
+        yield 1.0, [], [], []
+        return
+    made = apply_rules(of, np.array(wanted[0]), 0, datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.UTC), account, {})
+    for action in np.flatnonzero(made.chances).tolist():
+        after = account.after(action, made.chances.tolist() if made.available else None)
+        for weight, rows, closed, actions in exact(of, wanted[1:], after):
+            yield weight * made.chances[action], [made.chances, *rows], [made.closed, *closed], [action, *actions]
 
 
 GREEDY = [[0.1, 0.1, 0.8]] * 7
@@ -171,19 +170,17 @@ SAVING = [[0.8, 0.1, 0.1]] * 3 + [[0.1, 0.1, 0.8]] * 4
 def test_a_budget_holds_on_average_and_keeps_the_floor(wanted):
     """By enumeration of all weeks: at every time at most its part is expected, and every open action has the floor."""
     of = trial(text=BUDGET)
-    weeks = exact(of, wanted, 6)
-    assert sum(weight for weight, _, _ in weeks) == pytest.approx(1.0)
-    assert sum(weight * calls for weight, _, calls in weeks) <= 1.2 + 1e-12
-    for weight, chances, _ in weeks:
-        if weight:
-            assert (np.cumsum([chance for chance, _, _ in chances]) <= 1.2 * np.arange(1, 7) / 6 + 1e-12).all()
-            assert not any(closed for _, closed, _ in chances)
-            assert min(row.min() for _, _, row in chances) >= 0.1 - 1e-12
-            np.testing.assert_allclose([row.sum() for _, _, row in chances], 1.0, atol=1e-12)
-    expected = sum(weight * calls for weight, _, calls in weeks)
-    assert expected == pytest.approx(1.2)  # and none of it is lost: what was not wanted at first is saved
-    [beyond] = {chances[-1][1] for weight, chances, _ in exact(of, wanted, 7) if weight}
-    assert beyond  # the file announces six decisions: in the seventh nothing is left
+    weights, weeks, closed, actions = zip(*exact(of, wanted[:6]), strict=True)
+    rows, calls = np.array(weeks), np.array([each.count(2) for each in actions])
+    assert sum(weights) == pytest.approx(1.0)
+    assert (rows[:, :, 2].cumsum(axis=1) <= 1.2 * np.arange(1, 7) / 6 + 1e-12).all()
+    assert rows.min() >= 0.1 - 1e-12
+    np.testing.assert_allclose(rows.sum(axis=2), 1.0, atol=1e-12)
+    assert not any(itertools.chain(*closed))
+    # None of it is lost: what was not wanted at first is saved.
+    assert np.array(weights) @ calls == pytest.approx(1.2)
+    # The file announces six decisions: in the seventh nothing is left.
+    assert {each[-1] for _, _, each, _ in exact(of, wanted)} == {(2,)}
 
 
 def test_a_guard_closes_an_action_and_the_event_says_so():
