@@ -184,10 +184,8 @@ class Desk:
 
     def _check_seen(self, seen: str | None) -> None:
         """Refuse a caller who has seen more than the log has: an older backup was restored, say."""
-        if seen is not None:
-            number, _, found = seen.partition(":")
-            if int(number) > len(self.chain) or self.chain.hash(int(number)) != found:
-                raise OlderLog(seen, self.chain.head)
+        if seen is not None and not self.chain.has(seen):
+            raise OlderLog(seen, self.chain.head)
 
     def _stored(self, key: str) -> Event | None:
         """Return the event that answers a call with this key, if it is the one that was written."""
@@ -284,11 +282,15 @@ class Desk:
         if (task := self.state.learning) is not None:
             self.publish_model(task, self.trainer.learn(task))
 
-    def note(self, severity: str, check: str, message: str) -> None:
-        """Record an incident."""
+    def record(self, kind: str, body: dict[str, Any]) -> None:
+        """Record what the service itself has found or done."""
         with self._all_or_nothing():
             self._start()
-            self._record("incident", {"severity": severity, "check": check, "message": message})
+            self._record(kind, body)
+
+    def note(self, severity: str, check: str, message: str) -> None:
+        """Record an incident."""
+        self.record("incident", {"severity": severity, "check": check, "message": message})
 
     def snapshot(self) -> None:
         """Keep the state, so that the next start need not fold all events. Its digest is an event."""

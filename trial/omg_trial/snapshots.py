@@ -29,7 +29,7 @@ FORMAT = 7
 _TEXT, _MODEL = "state.json", "model"
 _PLAIN = (
     *("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale"),
-    *("software", "machine", "since", "people", "halted", "halted_actions"),
+    *("software", "machine", "since", "digests", "people", "halted", "halted_actions"),
 )
 """Attributes of a state that are kept as they are."""
 
@@ -63,6 +63,7 @@ class SavedState:
     software: dict[str, Any]
     machine: dict[str, Any]
     since: str
+    digests: dict[str, str]
 
 
 _JSON = TypeAdapter(SavedState)

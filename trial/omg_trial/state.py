@@ -30,6 +30,10 @@ class Incident(NamedTuple):
     severity: str
     check: str
     message: str
+    alerted: tuple[str, ...] = ()
+    """Channels by which the team was told."""
+    note: str | None = None
+    """What somebody wrote who has acknowledged it."""
 
 
 class State:
@@ -69,6 +73,8 @@ class State:
         self.changes: list[Change] = []
         """The last changes of the version; earlier ones are in the log."""
         self.incidents: list[Incident] = []
+        self.digests: dict[str, str] = {}
+        """The day of the last digest, by channel."""
         self.closed_since = 0
         """Episodes that were closed since learning began last."""
         self.stale = False
@@ -250,6 +256,24 @@ class State:
 
     def _on_incident(self, event: Event, body: Body) -> None:
         self.incidents.append(Incident(event.number, event.time, body["severity"], body["check"], body["message"]))
+
+    def _on_alerted(self, event: Event, body: Body) -> None:
+        if "digest" in body:
+            self.digests = {**self.digests, body["channel"]: body["digest"]}
+        else:
+            place, known = self.find_incident(body["incident"])
+            self.incidents[place] = known._replace(alerted=(*known.alerted, body["channel"]))
+
+    def _on_acknowledged(self, event: Event, body: Body) -> None:
+        place, known = self.find_incident(body["incident"])
+        self.incidents[place] = known._replace(note=body["note"])
+
+    def find_incident(self, number: int) -> tuple[int, Incident]:
+        """Return the place of an incident among all, and the incident; `KeyError` if there is none."""
+        place = bisect.bisect_left(self.incidents, number, key=lambda each: each.number)
+        if place == len(self.incidents) or self.incidents[place].number != number:
+            raise KeyError(number)
+        return place, self.incidents[place]
 
     def _on_clock_corrected(self, event: Event, body: Body) -> None:
         """Go on from the time of this event, which may be before those that are there; what is open was seen now."""

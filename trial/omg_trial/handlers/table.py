@@ -28,4 +28,5 @@ _HANDLERS: dict[str, Callable[..., Handled]] = {
     "withdraw": steering.handle_withdraw,
     "learn": steering.handle_learn,
     "roll back": steering.handle_roll_back,
+    "acknowledge": steering.handle_acknowledge,
 }
