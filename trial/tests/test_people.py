@@ -22,6 +22,7 @@ from trial.tests.trials import TEXT, Clock, Trialist, desk, person, trial
 
 FIELDS = ("number", "time", "kind", "text", "key", "request", "answer", "hash")
 WINDOW = '[window]\nbegin = "08:00"\nend = "20:00"\noutside = "nothing"\n'
+WEEK = WeekAccount("w")
 BUDGET = TEXT.replace("fallback =", "decisions_per_week = 6\nmean_per_week = { call = 1.2 }\nfallback =", 1)
 
 
@@ -150,8 +151,8 @@ def test_nothing_is_drawn_for_somebody_who_is_not_available(named):
     sound(at)
 
 
-def exact(of, wanted, account=WeekAccount("w")):
-    """Yield all weeks: how probable each is, the rows that its actions were drawn from, what was closed, its actions."""
+def exact(of, wanted, account=WEEK):
+    """Yield all weeks: how probable each is, the rows that were drawn from, what was closed, the actions."""
     if not wanted:
         yield 1.0, [], [], []
         return
