@@ -127,11 +127,7 @@ def serve(
         raise ValueError(f"{store}: there is no such database; with --new a trial is founded there")
     with serving(trial, store, known, host=host, port=port, correct_clock=correct_clock, new=new) as address:
         typer.echo(f"{trial.name}: {address}")
-        # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
-        ended = threading.Event()
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, lambda *_: ended.set())
-        ended.wait()
+        until_signal()
 
 
 @command
@@ -193,17 +189,13 @@ def verify(database: DatabaseUrl, expect: Expected = None) -> None:
         raise typer.Exit(1)
 
 
-@command
-def export(
-    database: DatabaseUrl,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write; it ends with .csv or .parquet.")],
-) -> None:
-    """Write the decisions of a trial as one table, with a data dictionary beside it."""
-    from omg_trial.export import write_decisions
-
-    with reading(database) as (trial, events):
-        for path in write_decisions(trial, events, out):
-            typer.echo(path)
+def until_signal() -> None:
+    """Wait until the process is asked to end."""
+    # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
+    ended = threading.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: ended.set())
+    ended.wait()
 
 
 @contextlib.contextmanager
