@@ -56,12 +56,13 @@ LAYERS = {
         "*": "log trial_file contract people",
         "handlers": "* log trial_file contract people",
         "desk": "* log trial_file contract people handlers",
-        "rehearsal": "* log trial_file contract people desk",
-        "analysis": "trial_file",
         "export": "* log trial_file contract people",
+        "analysis": "trial_file",
         "watching": "* log trial_file contract people handlers desk export",
-        "service": "* log trial_file contract people handlers desk watching",
-        "web": "* log trial_file contract people handlers desk rehearsal export watching service tokens",
+        "rehearsal": "* log trial_file contract people handlers desk export analysis watching",
+        "operation": "* log trial_file contract people handlers desk watching",
+        "service": "* log trial_file contract people handlers desk watching operation",
+        "web": "* log trial_file contract people handlers desk rehearsal export watching operation service tokens",
     },
 }
 """What a room may import of its own package, besides itself; `*` are the modules in no folder and without a line.

@@ -28,7 +28,7 @@ class PlayedTrial(NamedTuple):
     """Everything that was played: records by episode, what was drawn, and who has withdrawn since."""
 
     records: dict[int, Record]
-    drawn: dict[tuple[int, int], tuple[int, list[float]]]
+    drawn: dict[tuple[int, int], tuple[int | None, list[float] | None]]
     """(episode, step) -> the action that was drawn, and the probabilities of all."""
     withdrawn: set[str]
 
@@ -99,22 +99,27 @@ def write_decisions(trial: Trial, events: Iterable[Event], path: str | os.PathLi
     ...     [each.name for each in write_decisions(desk.trial, desk.store.read(), f"{folder}/table.csv")]
     ['table.csv', 'table.md']
     """
+    frame = decisions(trial, events)
+    target = write_table(frame, path)
+    with whole_file(target.with_suffix(".md")) as file:
+        file.write_text(dictionary(trial, len(frame)), encoding="utf-8")
+    return [target, target.with_suffix(".md")]
+
+
+def write_table(frame: pandas.DataFrame, path: str | os.PathLike[str]) -> Path:
+    """Write a table whose name ends with .csv or .parquet; return its path."""
     target = file_path(path)
     if target.suffix not in ENDINGS:
         raise ValueError(f"`path` must end with {' or '.join(ENDINGS)}, got {target.name!r}")
-    frame, explained = decisions(trial, events), target.with_suffix(".md")
     target.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(target) as file:
         if target.suffix == ".csv":
-            texts = [name for name, column in columns(trial).items() if column.kind == "string"]
-            safe = {name: frame[name].map(csv_cell, na_action="ignore") for name in texts}
+            safe = {name: frame[name].map(csv_cell, na_action="ignore") for name in frame.select_dtypes("string")}
             # With both characters in the end of a line, a text that has one of them is quoted, and splits no row.
             frame.assign(**safe).to_csv(file, index=False, lineterminator="\r\n")
         else:
             frame.to_parquet(file, index=False)
-    with whole_file(explained) as file:
-        file.write_text(dictionary(trial, len(frame)), encoding="utf-8")
-    return [target, explained]
+    return target
 
 
 class DecisionRow(NamedTuple):
@@ -124,8 +129,8 @@ class DecisionRow(NamedTuple):
     step: int
     choice: StepDecision
     outcome: StepOutcome
-    drawn: int
-    chances: list[float]
+    drawn: int | None
+    chances: list[float] | None
     withdrawn: bool
 
 
@@ -158,14 +163,22 @@ def columns(trial: Trial) -> dict[str, Column]:
         ),
         "step": count(f"number of the decision in its episode, 0 to {trial.space.horizon - 1}", lambda row: row.step),
         "time": text("of the decision, or of its report by an app without a network; UTC", lambda row: row.choice.time),
+        "local_time": text("of the decision, by the person's own clock", lambda row: row.choice.local),
+        "drift": number("seconds by which the clock of the device was ahead", lambda row: row.choice.drift),
+        "arm": text("learning or control", lambda row: row.record.arm),
         **_context_columns(trial),
         "state": text(f"one of {', '.join(states)}", lambda row: states[row.choice.state]),
-        "action": text(f"what was done: one of {', '.join(actions)}", lambda row: actions[row.choice.action]),
-        "drawn": text("what was drawn; not `action` if the app did something else", lambda row: actions[row.drawn]),
+        "action": text(f"what was done: one of {', '.join(actions)}", lambda row: trial.action_name(row.choice.action)),
+        "drawn": text("what was drawn; empty if nothing was", lambda row: trial.action_name(row.drawn)),
+        "available": Column("bool", "whether there was something to draw", lambda row: row.choice.available),
+        "closed_actions": text(
+            "actions that a rule closed, with ; between",
+            lambda row: "; ".join(actions[each] for each in row.choice.closed),
+        ),
         "probability": number("of `action`, given all before; empty if not drawn", lambda row: row.choice.probability),
         **{f"probability_{name}": _chance_column(place, name) for place, name in enumerate(actions)},
         "version": count("of the model; 0 has learned nothing", lambda row: row.choice.version),
-        "source": text("of the policy: plan (certified), last plan, fixed", lambda row: row.choice.source),
+        "source": text("of the policy: plan (certified), last plan, fixed, control", lambda row: row.choice.source),
         "cause": text("why the source is not plan; empty if it is", lambda row: row.choice.cause),
         "rules": text("that have changed the probabilities, with ; between", lambda row: "; ".join(row.choice.rules)),
         "reward": number(f"in [{low:g}, {high:g}]; empty if it never came", lambda row: row.outcome.reward),
@@ -177,7 +190,7 @@ def columns(trial: Trial) -> dict[str, Column]:
 
 
 def _chance_column(place: int, name: str) -> Column:
-    return Column("float64", f"with which {name} was drawn", lambda row: row.chances[place])
+    return Column("float64", f"with which {name} was drawn", lambda row: row.chances[place] if row.chances else None)
 
 
 def _context_columns(trial: Trial) -> dict[str, Column]:

@@ -1,4 +1,4 @@
-"""The command line of a trial: check, token, serve, replay, verify, backup, export.
+"""The command line of a trial: check, token, serve, replay, verify, export; `operation.py` has those of its operation.
 
 Exit codes: 0 done, 1 the log is not what was written, 2 bad usage. Heavy imports are inside the commands, so that
 `omg-trial --help` is quick.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import itertools
 import logging
 import os
 import signal
@@ -24,6 +23,7 @@ from omg_cmdp.documents import plain
 
 if TYPE_CHECKING:
     from omg_trial.log.events import Event
+    from omg_trial.replay import Replay
     from omg_trial.trial_file import Trial
 
 app = typer.Typer(
@@ -127,11 +127,7 @@ def serve(
         raise ValueError(f"{store}: there is no such database; with --new a trial is founded there")
     with serving(trial, store, known, host=host, port=port, correct_clock=correct_clock, new=new) as address:
         typer.echo(f"{trial.name}: {address}")
-        # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
-        ended = threading.Event()
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, lambda *_: ended.set())
-        ended.wait()
+        until_signal()
 
 
 @command
@@ -145,10 +141,17 @@ def replay(
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
     from omg_trial import replay as replays
     from omg_trial.trial_file import Trial
+
+    with reading(database, expect) as (trial, events):
+        found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
+    show_replay(found)
+
+
+def show_replay(found: Replay) -> None:
+    """Print what a replay has found; exit code 1 if it differs from the log."""
+    from omg_trial.log.machine import TOLERANCE
     from omg_trial.trial_file.explain import counted
 
-    with _reading(database, expect) as (trial, events):
-        found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
     counts = f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions, 'decision')}"
     typer.echo(f"{found.state.number} events: {counts}, {counted(found.versions, 'model')} computed again.")
     for source, count in found.fallbacks.items():
@@ -159,7 +162,11 @@ def replay(
     if found.differences:
         typer.echo("NOT equal to the log; perhaps that was written by another version.")
         raise typer.Exit(1)
-    typer.echo("Equal to the log, bit for bit.")
+    if found.bits:
+        typer.echo("Equal to the log, bit for bit.")
+    else:
+        much = f"probabilities differ by {found.largest:.1g} at most, allowed are {TOLERANCE:g}"
+        typer.echo(f"Equal to the log, of which another processor or BLAS has computed a part: {much}.")
 
 
 @command
@@ -170,7 +177,7 @@ def verify(database: DatabaseUrl, expect: Expected = None) -> None:
     from omg_trial.log.events import BrokenChainError
 
     verifier.mark(expect)
-    with contextlib.closing(Database(_existing(database), writing=False)) as store:
+    with contextlib.closing(Database(existing(database), writing=False)) as store:
         rows = (dataclasses.astuple(event) for event in store.read())
         kept = store.snapshot()
         try:
@@ -182,52 +189,24 @@ def verify(database: DatabaseUrl, expect: Expected = None) -> None:
         raise typer.Exit(1)
 
 
-@command
-def backup(
-    database: DatabaseUrl,
-    copy: Annotated[Path, typer.Argument(metavar="FILE", help="A new SQLite file, which can be served.")],
-) -> None:
-    """Copy a log to a file, also while a service writes; every event is verified. Print its head."""
-    from omg_cmdp.persistence import whole_file
-    from omg_trial.log.database import Database
-    from omg_trial.log.events import Chain, verified
-
-    if copy.exists():
-        raise ValueError(f"{copy}: there is something already; name a new file")
-    chain = Chain()
-    with _reading(database) as (_, events), whole_file(copy) as file:
-        with contextlib.closing(Database(file)) as target:
-            checked = verified(events)
-            while some := list(itertools.islice(checked, 1000)):
-                target.append(some)
-                for event in some:
-                    chain.add(event)
-        file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
-    typer.echo(f"{len(chain)} events are copied to {copy}. Head: {chain.head}")
-
-
-@command
-def export(
-    database: DatabaseUrl,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write; it ends with .csv or .parquet.")],
-) -> None:
-    """Write the decisions of a trial as one table, with a data dictionary beside it."""
-    from omg_trial.export import write_decisions
-
-    with _reading(database) as (trial, events):
-        for path in write_decisions(trial, events, out):
-            typer.echo(path)
+def until_signal() -> None:
+    """Wait until the process is asked to end."""
+    # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
+    ended = threading.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: ended.set())
+    ended.wait()
 
 
 @contextlib.contextmanager
-def _reading(url: str, expect: str | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
+def reading(url: str, expect: str | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
     """Yield the trial of a database, and its events; also beside a service that writes."""
     from omg_trial.log.database import Database
     from omg_trial.log.events import ending, verified
     from omg_trial.state import State
     from omg_trial.trial_file import Trial
 
-    with contextlib.closing(Database(_existing(url), writing=False)) as store:
+    with contextlib.closing(Database(existing(url), writing=False)) as store:
         kept = store.snapshot()
         least = 0 if kept is None else kept.number
         founded = next(ending(verified(store.read()), least, expect), None)
@@ -237,7 +216,8 @@ def _reading(url: str, expect: str | None = None) -> Iterator[tuple[Trial, Itera
         yield Trial.parse(founded.body["file"], f"{url}, event 1"), ending(store.read(), least, expect)
 
 
-def _existing(url: str) -> str:
+def existing(url: str) -> str:
+    """Return the URL of a database that is there."""
     if "://" not in url and not Path(url).is_file():
         raise ValueError(f"{url}: there is no such database")
     return url
