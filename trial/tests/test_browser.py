@@ -184,7 +184,7 @@ def test_an_incident_is_acknowledged_with_a_note(page, address):
     before = forms.count()
     forms.first.get_by_role("textbox").fill("<i>called the app's team</i>")
     forms.first.get_by_role("button").click()
-    page.wait_for_function(f"document.querySelectorAll('#incidents form.note').length === {before - 1}")
+    forms.nth(before - 1).wait_for(state="detached")
     assert "<i>called the app's team</i>" in page.inner_text("#incidents")
     page.get_by_role("button", name="Forget").click()
     enter(page, (url, analyst))
