@@ -15,7 +15,7 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
 from omg_trial.clock import SteadyClock, contradiction
 from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
-from omg_trial.decisions import DecisionInputs, PolicySource
+from omg_trial.decisions import DecisionInputs
 from omg_trial.handlers.table import handle
 from omg_trial.learning import Lesson, Trainer
 from omg_trial.log.database import DamagedLogError, Database, Snapshot, StoreError
@@ -25,8 +25,9 @@ from omg_trial.log.traces import trace
 from omg_trial.replay import check_software
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, restore_state
-from omg_trial.state import FORMAT, LearningTask
+from omg_trial.state import FORMAT
 from omg_trial.trial_file.trial import Trial
+from omg_trial.versions import LearningTask
 
 _log = logging.getLogger("omg_trial")
 
@@ -172,9 +173,9 @@ class Desk:
             text = canonical(answer.model_dump())
             body |= {} if request.actor is None else {"actor": request.actor}
             event = self._record(kind, body, now=at.now, key=key, request=asked, answer=text)
-            if kind == "opened" and body["source"] != PolicySource.PLAN:  # it names no person, and no context
+            if kind == "opened" and body["cause"] is not None:  # it names no person, and no context
                 warning = f"episode {event.number}: {body['source']} ({body['cause']})"
-            if kind == "rolled back":
+            if kind in ("rolled back", "published"):
                 self.agent = self.trainer.train(self.state.version.dataset)
         elif event.request != asked:  # an answer to another question would be worse than none
             raise Refusal(422, "the key was used for another call: a new call needs a new key")
@@ -268,10 +269,10 @@ class Desk:
             self._start()
             if self.state.learning is None or self.state.learning.number != task.number:
                 return  # begun by a process that has ended, or before a roll-back
-            published, version = lesson.refusal is None, self.state.latest + 1
+            published, version = lesson.refusal is None and not self.trial.by_hand, self.state.latest + 1
             body = {"version": version, "model": lesson.model, "published": published, "cause": lesson.refusal}
             self._record("learned", {**body, "learning": task.number, "episodes": len(task.dataset)})
-            if not published:
+            if lesson.refusal is not None:
                 self._record("incident", {"severity": "yellow", "check": "model refused", "message": lesson.refusal})
         if published:
             self.agent = lesson.agent

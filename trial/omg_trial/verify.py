@@ -32,6 +32,11 @@ COLUMNS = "number, time, kind, body, key, request, answer, hash"
 SHOWN = 20
 MOST_UNKNOWN = 10
 """With more columns unknown, there are too many calls that can have been made."""
+CALLS = {
+    **{"closed": "close", "withdrawn": "withdraw", "learning": "learn", "rolled back": "roll back"},
+    **{"paused": "pause", "resumed": "resume", "stopped": "stop", "published": "publish"},
+}
+"""The calls whose events have their fields."""
 _MARK = re.compile(r"([1-9][0-9]{0,15}):([0-9a-f]{64})")
 
 Row = tuple[int, str, str, str, str | None, str | None, str | None, str]
@@ -122,6 +127,7 @@ class _Reader:
         """Person and occasion of each episode."""
         self.named: set[tuple[str, str]] = set()
         self.policies: dict[int, Any] = {}
+        self.control, self.arms = 0.0, dict[str, str]()
         self.decided: dict[int, set[int]] = collections.defaultdict(set)
 
     def read(self, row: Row) -> None:
@@ -133,6 +139,8 @@ class _Reader:
             problems.append("a log is founded once, by its first event")
         if kind == "founded":
             self._found(body)
+        elif kind == "enrolled":
+            problems += self._arm(body, body["given"][0])
         elif kind == "opened":
             problems += self._open(number, body)
             problems += self._drawn_ahead(number, json.loads(answer or "{}").get("drawn"))
@@ -150,13 +158,21 @@ class _Reader:
         file = tomllib.loads(body["file"])
         self.states, self.actions = file["states"]["names"], file["actions"]["names"]
         self.replans, self.secret = file.get("learning", {}).get("replan") == "step", body["secret"]
+        self.control = file.get("people", {}).get("control", 0.0)
 
     def _open(self, number: int, body: Body) -> Iterator[str]:
         point = body["person"], body["occasion"]
         if not point[1].startswith("#") and point in self.named:
             yield "the occasion of this person was opened before"
+        yield from self._arm(body, None)
         self.named.add(point)
         self.points[number], self.policies[number] = point, body["policy"]
+
+    def _arm(self, body: Body, given: str | None) -> Iterator[str]:
+        """Draw the arm of somebody who is new."""
+        drawn = "control" if self.uniform(body["person"], "#arm", 0) < self.control else "learning"
+        if body["arm"] != self.arms.setdefault(body["person"], given or drawn):
+            yield "another arm was drawn"
 
     def _draw(self, body: Body) -> Iterator[str]:
         episode, step, chances = body["episode"], body["step"], body["probabilities"]
@@ -166,6 +182,10 @@ class _Reader:
         if step in self.decided[episode]:
             yield f"step {step} was decided before"
         self.decided[episode].add(step)
+        if chances is None:
+            if body["available"] or body["rules"] == [] or body["drawn"] != body["probability"]:
+                yield "nothing was drawn, and no rule says why"
+            return
         self.draws += 1
         if min(chances) < 0.0 or abs(sum(chances) - 1.0) > 1e-9:
             yield "the probabilities do not sum to 1"
@@ -186,12 +206,14 @@ class _Reader:
                     yield f"another action of step {step} was drawn ahead"
 
     def draw(self, chances: list[float], episode: int, step: int) -> int:
-        """Return the action of a step, by the number in [0, 1) that is the first 53 bits of its HMAC."""
-        name = canonical([*self.points[episode], step]).encode()
-        found = hmac.new(self.secret.encode(), name, hashlib.sha256).digest()
-        uniform = float(int.from_bytes(found[:8], "big") >> 11) * 2.0**-53
+        """Return the action of a step, by its number in [0, 1)."""
         cumulative = list(itertools.accumulate(chances))
-        return bisect.bisect_right(cumulative, uniform * cumulative[-1])
+        return bisect.bisect_right(cumulative, self.uniform(*self.points[episode], step) * cumulative[-1])
+
+    def uniform(self, *name: Any) -> float:
+        """Return the number in [0, 1) that is the first 53 bits of an HMAC."""
+        found = hmac.new(self.secret.encode(), canonical(name).encode(), hashlib.sha256).digest()
+        return float(int.from_bytes(found[:8], "big") >> 11) * 2.0**-53
 
     def _call(self, number: int, kind: str, body: Body, *of_call: str | None) -> Iterator[str]:
         key, request, answer = of_call
@@ -205,7 +227,7 @@ class _Reader:
         if told.get("event") != number:
             yield "the answer is of another event"
         if kind == "decided" and (told["action"], told["probability"]) != (
-            self.actions[body["action"]],
+            None if body["action"] is None else self.actions[body["action"]],
             body["probability"],
         ):
             yield "the answer names another action or probability"
@@ -217,17 +239,19 @@ class _Reader:
         """Yield the calls that can have led to this event; none if that cannot be told."""
         called = {name: value for name, value in body.items() if name != "actor"}
         if kind in ("decided", "repeated"):
-            about = {"episode": body["episode"], "step": body["step"]}
-            states = self.states if kind == "repeated" else [self.states[body["state"]]]
-            actions = self.actions if kind == "repeated" else [self.actions[body["action"]]]
-            for state, action in itertools.product(states, [None, *actions]):
-                yield ["decide", {**about, "state": state, "action": action}]
+            about = {name: body[name] for name in ("episode", "step", "device_time")}
+            one = kind == "decided"
+            states = [self.states[body["state"]]] if one else self.states
+            actions = [self.actions[body["action"]] if body["acted"] else None] if one else [None, *self.actions]
+            for state, action, can in itertools.product(states, actions, (True, False)):
+                yield ["decide", {**about, "state": state, "action": action, "available": can}]
         elif kind == "reported":
             after = None if body["next_state"] is None else self.states[body["next_state"]]
             yield ["report", {**called, "next_state": after}]
         elif kind == "opened":
             context, named = json.loads(body["context"]), body["occasion"]
-            about = {"person": body["person"], "occasion": None if named.startswith("#") else named}
+            about = {name: body[name] for name in ("person", "available", "device_time")}
+            about["occasion"] = None if named.startswith("#") else named
             if isinstance(context, dict):  # a column that is unknown may have been null, or left out
                 pairs = context["record"]
                 known = {name: value for name, value in pairs if value is not None}
@@ -237,9 +261,14 @@ class _Reader:
                         yield ["open", {**about, "context": {**known, **dict.fromkeys(names)}}]
             else:
                 yield ["open", {**about, "context": context}]
-        elif kind in ("closed", "withdrawn", "learning", "rolled back"):
-            calls = {"closed": "close", "withdrawn": "withdraw", "learning": "learn", "rolled back": "roll back"}
-            yield [calls[kind], called]
+        elif kind == "enrolled":
+            arm, zone = called.pop("given")
+            yield ["enrol", {**called, "arm": arm, "zone": zone}]
+        elif kind in CALLS:
+            called.pop("findings", None)
+            if called.get("action") is not None:
+                called["action"] = self.actions[called["action"]]
+            yield [CALLS[kind], called]
 
 
 def read_file(path: str) -> tuple[Iterator[Row], int]:
