@@ -197,7 +197,7 @@ class Database:
 
     def _rows(self, query: sql.Select[Any], **values: Any) -> list[Any]:
         with self._connected() as connection:
-            rows = list(connection.execute(query, values))
+            rows = list(connection.execute(query, values).all())
             connection.rollback()  # nothing is held while nobody asks
             return rows
 

@@ -84,8 +84,9 @@ class Event:
         It is the SHA-256 of the canonical text of [before, number, time, kind, body, key, request, answer]. All events
         are hashed at every start: the text is put together by hand, and the body is not decoded.
         """
-        called = [None if each is None else _quoted(each) for each in (self.key, self.request, self.answer)]
-        key, request, answer = ("null" if each is None else each for each in called)
+        key = "null" if self.key is None else _quoted(self.key)
+        request = "null" if self.request is None else _quoted(self.request)
+        answer = "null" if self.answer is None else _quoted(self.answer)
         head = f'["{before}",{self.number},{_quoted(self.time)},{_quoted(self.kind)}'
         return hashlib.sha256(f"{head},{self.text},{key},{request},{answer}]".encode()).hexdigest()
 
