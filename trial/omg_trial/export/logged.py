@@ -8,7 +8,7 @@ import numpy as np
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, policy_table
 from omg_trial.episodes import Record, StepDecision
 from omg_trial.export.decisions import fold_played
 from omg_trial.log.events import Event
@@ -45,7 +45,9 @@ def live_log(trial: Trial, events: Iterable[Event], policy: FloatArray | None = 
     >>> len(live_log(desk.trial, desk.store.read()))
     0
     """
-    found = fold_played(trial, events)
+    found, space = fold_played(trial, events), trial.space
+    if policy is not None:
+        policy = policy_table(policy, (space.horizon, space.states, space.actions), space.admissible)
     return log_of(trial, [each for each in found.records.values() if each.person not in found.withdrawn], policy)
 
 
