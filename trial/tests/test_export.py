@@ -7,8 +7,9 @@ import pandas
 import pytest
 
 from omg_trial.contract import Refusal
-from omg_trial.export import decisions, lifejacket_table, live_log, mrt_table, write_decisions, write_minari
+from omg_trial.export import decisions, live_log, write_decisions, write_minari
 from omg_trial.export.decisions import columns
+from omg_trial.export.field import lifejacket_table, mrt_table
 from omg_trial.replay import replay
 from trial.tests.trials import TEXT, Trialist, desk, person
 
@@ -177,7 +178,7 @@ def test_the_table_for_mrtanalysis_has_what_its_checks_ask_for(played):
     assert table["rand_prob"][free].tolist() == rows["probability_call"][free.to_numpy()].tolist()
     numbers = table.groupby("id")["decision_point"]
     assert (numbers.diff().dropna() > 0).all()
-    with pytest.raises(ValueError, match="`treatments` must be among nothing, reminder, call, got letter"):
+    with pytest.raises(ValueError, match="`treatments` must be among nothing, reminder, call, got 'letter'"):
         mrt_table(played.trial, whole, ["letter"])
 
 

@@ -59,7 +59,14 @@ EXAMPLES = {
     },
     "replay.replay": log,
     "export.decisions": log,
-    "export.live_log": log,
+    "export.live_log": lambda: {**log(), "policy": trials.trial().fixed_policy()},
+    "export.write_field_table": lambda: {
+        **log(),
+        "path": pathlib.Path("mrt.csv").resolve(),
+        "form": "mrt",
+        "treatments": ["call"],
+    },
+    "export.write_minari": lambda: {**log(), "path": pathlib.Path("minari").resolve(), "dataset_id": "omg/trial-v0"},
     "export.write_decisions": lambda: {**log(), "path": pathlib.Path("decisions.csv").resolve()},
 }
 REASONS = {
