@@ -61,9 +61,11 @@ LONG = {
     "adherence.md",
     "first-study.md",
     "gymnasium.md",
+    "late-feedback.md",
     "own-world.md",
     "regressor.md",
     "smokers.md",
+    "treatment-trial.md",
     "tutorial.md",
 }
 """Pages that take some seconds."""
