@@ -6,7 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from omg_trial.cli import app
+from omg_trial.client import Client, RefusedError
 from omg_trial.contract import OutsideConsent, Refusal
 from omg_trial.decisions import draw_arm
 from omg_trial.desk import Desk
@@ -15,13 +18,17 @@ from omg_trial.learning import model_digest
 from omg_trial.people.participants import WeekAccount
 from omg_trial.replay import replay
 from omg_trial.rules import apply_rules
+from omg_trial.tokens import Tokens
+from omg_trial.trial_file import Trial
 from omg_trial.verify import verify
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process
+from omg_trial.web.server import serving
 from trial.tests.trials import TEXT, Clock, Trialist, desk, person, trial
 
 FIELDS = ("number", "time", "kind", "text", "key", "request", "answer", "hash")
 WINDOW = '[window]\nbegin = "08:00"\nend = "20:00"\noutside = "nothing"\n'
+WEEK = WeekAccount("w")
 BUDGET = TEXT.replace("fallback =", "decisions_per_week = 6\nmean_per_week = { call = 1.2 }\nfallback =", 1)
 
 
@@ -150,8 +157,8 @@ def test_nothing_is_drawn_for_somebody_who_is_not_available(named):
     sound(at)
 
 
-def exact(of, wanted, account=WeekAccount("w")):
-    """Yield all weeks: how probable each is, the rows that its actions were drawn from, what was closed, its actions."""
+def exact(of, wanted, account=WEEK):
+    """Yield all weeks: how probable each is, the rows that were drawn from, what was closed, the actions."""
     if not wanted:
         yield 1.0, [], [], []
         return
@@ -283,3 +290,35 @@ def test_a_model_waits_until_it_is_published():
     again = Desk(at.trial, at.store, clock=clock)
     assert again.state.waiting == at.state.waiting
     sound(again)
+
+
+def test_a_table_is_enrolled_whole_and_a_decision_outside_the_consent_is_counted(tmp_path, monkeypatch):
+    file, table = tmp_path / "trial.toml", tmp_path / "people.csv"
+    file.write_text(TEXT + '[people]\nroster = "required"\n')
+    rows = "person,zone,consent_to\nanna,Asia/Tokyo,\nben,,2020-01-01\n"
+    with serving(Trial.read(file), tmp_path / "trial.db", tmp_path / "tokens") as url:
+        tokens = Tokens(tmp_path / "tokens")
+        monkeypatch.setenv("OMG_TRIAL_TOKEN", tokens.add("app", "the office"))
+
+        def enrol(text):
+            table.write_text(text)
+            return CliRunner().invoke(app, ["enrol", str(file), str(table), "--url", url])
+
+        for wrong, message in (
+            (rows + "cora,Mars,\n", "line 4: `zone`: give a time zone"),
+            (rows + "anna,,\n", "line 4: the person is in another line too"),
+            ("name\nanna\n", "there is no column 'name'"),
+        ):
+            done = enrol(wrong)
+            assert (done.exit_code, message in done.output) == (2, True), done.output
+        with Client(url, tokens.add("administrator", "me")) as client:
+            with pytest.raises(RefusedError, match="nobody with this name was enrolled"):
+                client.open("anna", person(1))
+            for _ in range(2):
+                assert enrol(rows).output == "2 people are enrolled.\n"
+            client.decide(client.open("anna", person(1))["episode"], 0, "took it", available=False)
+            with pytest.raises(RefusedError, match="the consent ended on 2020-01-01"):
+                client.open("ben", person(1))
+            told = client._http.get("/v1/overview").json()
+    assert {each["check"]: each["severity"] for each in told["checks"]}["consent"] == "yellow"
+    assert told["arms"] == {"learning": 2}

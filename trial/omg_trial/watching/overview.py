@@ -44,7 +44,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "context": _context(trial),
         "people": len(view.state.people),
         "people_this_week": len({each.person for each in view.week}),
-        "arms": collections.Counter(each.arm for each in view.state.people.values()),
+        "arms": None if blinded else collections.Counter(each.arm for each in view.state.people.values()),
         "halted": None if view.state.halted is None else view.state.halted._asdict(),
         "halted_actions": {trial.actions[each]: halt._asdict() for each, halt in view.state.halted_actions.items()},
         "paused": sum(each.paused is not None for each in view.state.people.values()),
