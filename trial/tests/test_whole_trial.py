@@ -12,7 +12,10 @@ from omg_cmdp.contexts import context_from_json
 from omg_trial.cli import app
 from omg_trial.export import live_log
 from omg_trial.log.database import Database
-from omg_trial.rehearsal import TROUBLE, FlakyDatabase, Player, analyse, load_model, simple_model
+from omg_trial.rehearsal.findings import analyse
+from omg_trial.rehearsal.player import FlakyDatabase, Player
+from omg_trial.rehearsal.reactions import load_model, simple_model
+from omg_trial.rehearsal.script import TROUBLE
 from omg_trial.trial_file.trial import Trial
 
 SIZES = [pytest.param((24, 8), id="small"), pytest.param((120, 30), id="whole", marks=pytest.mark.slow)]
