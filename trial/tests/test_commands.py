@@ -100,6 +100,7 @@ def test_a_replay_is_equal_beside_a_service_that_writes(database):
     with_writer.close()
     assert done.exit_code == 0, done.output
     assert "Equal to the log, bit for bit." in done.output
+    assert "lost against the best policy" in done.output
 
 
 def test_one_policy_is_not_policies(file):

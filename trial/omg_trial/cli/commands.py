@@ -162,9 +162,13 @@ def replay(
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
     from omg_trial import replay as replays
     from omg_trial.trial_file import Trial
+    from omg_trial.watching.losses import LossWatch
 
     with reading(database, expect) as (trial, events):
-        found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
+        trial = trial if trial_file is None else Trial.read(trial_file)
+        losses = LossWatch(trial)
+        found = replays.replay(trial, losses.passing(events))
+    typer.echo(losses.conclude(found.state).text())
     show_replay(found)
 
 
