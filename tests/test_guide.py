@@ -59,6 +59,7 @@ LARGEST_PICTURE = 60_000
 
 LONG = {
     "adherence.md",
+    "analysis.md",
     "first-study.md",
     "gymnasium.md",
     "late-feedback.md",

@@ -73,7 +73,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 @command
 def check(file: TrialPath, people: Annotated[int, typer.Option(min=1, help="People in the rehearsal.")] = 20) -> None:
     """Explain a trial file in plain sentences, and rehearse it with random people and outcomes."""
-    from omg_trial.rehearsal import describe_rehearsal, rehearse
+    from omg_trial.rehearsal.report import describe_rehearsal, rehearse
     from omg_trial.trial_file import Trial
     from omg_trial.trial_file.explain import explain_trial
 
