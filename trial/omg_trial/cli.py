@@ -7,7 +7,6 @@ Exit codes: 0 done, 1 the log is not what was written, 2 bad usage. Heavy import
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import itertools
 import logging
@@ -39,6 +38,9 @@ TokensPath = Annotated[
 ]
 Expected = Annotated[
     str | None, typer.Option(metavar="N:HASH", help="An event that the log must have, as a replay has printed it.")
+]
+KeysPath = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The key file; by default beside the database, ending with .keys.")
 ]
 DatabaseUrl = Annotated[str, typer.Argument(metavar="DATABASE", help="A SQLite file, or postgresql://...")]
 
@@ -106,6 +108,9 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; TLS belongs to a proxy in front of it.")] = "127.0.0.1",
     tokens: TokensPath = None,
+    keys: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The trial's secret and keys; by default TRIAL.keys beside it.")
+    ] = None,
     correct_clock: Annotated[
         bool, typer.Option("--correct-clock", help="The clock is right, although the log says otherwise.")
     ] = False,
@@ -125,7 +130,10 @@ def serve(
     # A wrong path, or a volume that was not mounted, must not begin the trial anew.
     if not new and "://" not in store and not Path(store).exists():
         raise ValueError(f"{store}: there is no such database; with --new a trial is founded there")
-    with serving(trial, store, known, host=host, port=port, correct_clock=correct_clock, new=new) as address:
+    secrets = keys or file.with_suffix(".keys")
+    with serving(
+        trial, store, known, keys=secrets, host=host, port=port, correct_clock=correct_clock, new=new
+    ) as address:
         typer.echo(f"{trial.name}: {address}")
         # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
         ended = threading.Event()
@@ -141,13 +149,14 @@ def replay(
         Path | None, typer.Option("--trial", metavar="TRIAL.toml", help="Instead of the file that the database holds.")
     ] = None,
     expect: Expected = None,
+    keys: KeysPath = None,
 ) -> None:
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
     from omg_trial import replay as replays
     from omg_trial.trial_file import Trial
     from omg_trial.trial_file.explain import counted
 
-    with _reading(database, expect) as (trial, events):
+    with _reading(database, expect, keys) as (trial, events):
         found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
     counts = f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions, 'decision')}"
     typer.echo(f"{found.state.number} events: {counts}, {counted(found.versions, 'model')} computed again.")
@@ -163,18 +172,19 @@ def replay(
 
 
 @command
-def verify(database: DatabaseUrl, expect: Expected = None) -> None:
+def verify(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None) -> None:
     """Verify chain, keys and draws of a log by an independent program, which is one file and needs nothing else."""
     from omg_trial import verify as verifier
     from omg_trial.log.database import Database
     from omg_trial.log.events import BrokenChainError
 
     verifier.mark(expect)
-    with contextlib.closing(Database(_existing(database), writing=False)) as store:
-        rows = (dataclasses.astuple(event) for event in store.read())
+    with contextlib.closing(Database(_existing(database), writing=False, keys=keys)) as store:
+        rows = (event.row for event in store.read())
         kept = store.snapshot()
         try:
-            found = verifier.verify(rows, expect, 0 if kept is None else kept.number)
+            known = verifier.read_keys(str(store.keys.path)) if store.keys.secret else None
+            found = verifier.verify(rows, expect, 0 if kept is None else kept.number, known)
         except verifier.BrokenLogError as error:
             raise BrokenChainError(str(error)) from None
     typer.echo(plain(verifier.describe(found)))
@@ -210,24 +220,25 @@ def backup(
 def export(
     database: DatabaseUrl,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write; it ends with .csv or .parquet.")],
+    keys: KeysPath = None,
 ) -> None:
     """Write the decisions of a trial as one table, with a data dictionary beside it."""
     from omg_trial.export import write_decisions
 
-    with _reading(database) as (trial, events):
+    with _reading(database, keys=keys) as (trial, events):
         for path in write_decisions(trial, events, out):
             typer.echo(path)
 
 
 @contextlib.contextmanager
-def _reading(url: str, expect: str | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
+def _reading(url: str, expect: str | None = None, keys: Path | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
     """Yield the trial of a database, and its events; also beside a service that writes."""
     from omg_trial.log.database import Database
     from omg_trial.log.events import ending, verified
     from omg_trial.state import State
     from omg_trial.trial_file import Trial
 
-    with contextlib.closing(Database(_existing(url), writing=False)) as store:
+    with contextlib.closing(Database(_existing(url), writing=False, keys=_existing_keys(keys))) as store:
         kept = store.snapshot()
         least = 0 if kept is None else kept.number
         founded = next(ending(verified(store.read()), least, expect), None)
@@ -241,6 +252,12 @@ def _existing(url: str) -> str:
     if "://" not in url and not Path(url).is_file():
         raise ValueError(f"{url}: there is no such database")
     return url
+
+
+def _existing_keys(keys: Path | None) -> Path | None:
+    if keys is not None and not keys.is_file():
+        raise ValueError(f"{keys}: there is no such key file")
+    return keys
 
 
 class DiscreetFormatter(logging.Formatter):

@@ -15,16 +15,19 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
 from omg_trial.clock import SteadyClock, contradiction
 from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
+from omg_trial.contract.models import call_content
 from omg_trial.decisions import DecisionInputs, PolicySource
 from omg_trial.handlers.table import handle
+from omg_trial.keys.marks import commitment
 from omg_trial.learning import Lesson, Trainer
 from omg_trial.log.database import DamagedLogError, Database, Snapshot, StoreError
-from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, digest, verified
+from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, verified
 from omg_trial.log.machine import machine
 from omg_trial.log.traces import trace
 from omg_trial.replay import check_software
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, restore_state
+from omg_trial.starting import check_store
 from omg_trial.state import FORMAT, LearningTask
 from omg_trial.trial_file.trial import Trial
 
@@ -76,19 +79,13 @@ class Desk:
         self._keys: dict[str, Event] = {}
         self._started = True
         self._load()
-        if new is not None and new != (not self.state.number):
-            found = (
-                "has a trial already: without --new it goes on" if new else "is empty: with --new a trial is founded"
-            )
-            raise ValueError(f"the database {found}; or name another one")
-        if self.state.number and self.state.trial != trial.digest:
-            advice = "use the file that the trial began with, or another database"
-            raise ValueError(f"the database does not belong to the trial {trial.name!r} as its file is now; {advice}")
+        check_store(trial, self.state, store, new)
         check_software(trial, self.state, self.agent, provenance())
         with self._all_or_nothing():
             if not self.state.number:
+                store.found()
                 known = {"name": trial.name, "trial": trial.digest, "file": trial.text}
-                self._record("founded", {"format": FORMAT, **known, "secret": secrets.token_hex(32)})
+                self._record("founded", {"format": FORMAT, **known, "commitment": commitment(store.keys.secret)})
             self._correct_clock(correct_clock)
             self._started = False
             self._start()
@@ -160,9 +157,10 @@ class Desk:
 
     def _answer(self, request: KeyedCall) -> Answer:
         self._check_seen(request.seen)
-        call, target, key = request.call, request.target, request.key
-        about = {} if call.target is None else {call.target: target}
-        asked = digest([call.name, {**about, **call.model_dump()}])
+        call, target, ring = request.call, request.target, self.store.keys
+        # Keyed: a call, and the key that an app has chosen, could be guessed otherwise.
+        _, fields = content = call_content(self.trial, call, target)
+        key, asked, person = ring.mark("key", request.key), canonical(content), fields.get("person")
         # The same key may come twice in one batch, before the store has heard of the first.
         event, warning = self._keys.get(key) or self._stored(key), None
         if event is None:
@@ -171,22 +169,22 @@ class Desk:
             kind, body, answer = handle(at, call, target)
             text = canonical(answer.model_dump())
             body |= {} if request.actor is None else {"actor": request.actor}
-            event = self._record(kind, body, now=at.now, key=key, request=asked, answer=text)
+            event = self._record(
+                kind, body, at.now, key=key, request=ring.mark_call(person, asked, add=True), answer=text
+            )
             if kind == "opened" and body["source"] != PolicySource.PLAN:  # it names no person, and no context
                 warning = f"episode {event.number}: {body['source']} ({body['cause']})"
             if kind == "rolled back":
                 self.agent = self.trainer.train(self.state.version.dataset)
-        elif event.request != asked:  # an answer to another question would be worse than none
+        elif event.request != ring.mark_call(person, asked):  # an answer to another question would be worse than none
             raise Refusal(422, "the key was used for another call: a new call needs a new key")
         assert event.answer is not None
         return Answer(event.answer, event.mark, warning)
 
     def _check_seen(self, seen: str | None) -> None:
         """Refuse a caller who has seen more than the log has: an older backup was restored, say."""
-        if seen is not None:
-            number, _, found = seen.partition(":")
-            if int(number) > len(self.chain) or self.chain.hash(int(number)) != found:
-                raise OlderLog(seen, self.chain.head)
+        if seen is not None and not self.chain.has(seen):
+            raise OlderLog(seen, self.chain.head)
 
     def _stored(self, key: str) -> Event | None:
         """Return the event that answers a call with this key, if it is the one that was written."""
@@ -204,7 +202,8 @@ class Desk:
         """Add an event to the batch, and apply it to the state; one of a call has its `key`, `request` and `answer`."""
         # A rule was applied at `now`; the event must say the same time, or a replay would apply it at another one.
         number, time = self.state.number + 1, (now or self._now()).isoformat(timespec="microseconds")
-        event = Event(number, time, kind, canonical(body), **call).chained(self.state.hash)
+        text = canonical(self.store.keys.seal(body))
+        event = Event(number, time, kind, text, **call, ring=self.store.keys).chained(self.state.hash)
         self.state.apply(event)
         self._batch.append(event)
         if event.key is not None:
@@ -293,6 +292,7 @@ class Desk:
         """Keep the state, so that the next start need not fold all events. Its digest is an event."""
         with self._all_or_nothing():
             self._start()
-            content, number, before = pack_state(self.state, self.agent), self.state.number, self.state.hash
+            content = self.store.keys.seal_snapshot(pack_state(self.state, self.agent))
+            number, before = self.state.number, self.state.hash
             self._record("snapshot", {"digest": hashlib.sha256(content).hexdigest()})
         self.store.keep(Snapshot(number, before, content))

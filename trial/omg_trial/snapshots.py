@@ -25,8 +25,8 @@ from omg_trial.trial_file.trial import Trial
 
 FORMAT = 7
 _TEXT, _MODEL = "state.json", "model"
-_PLAIN = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale")
-_PLAIN += ("software", "machine", "since")
+_PLAIN: tuple[str, ...] = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents")
+_PLAIN += ("closed_since", "stale", "software", "machine", "since")
 """Attributes of a state that are kept as they are."""
 
 
@@ -115,8 +115,9 @@ def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, d
         return fresh, None
     if anchor.body["digest"] != hashlib.sha256(kept.content).hexdigest():
         return fresh, None
+    content = store.keys.unseal_snapshot(kept.content)
     try:
-        return unpack_state(trial, kept.content)
+        return (fresh, None) if content is None else unpack_state(trial, content)
     except ValueError:  # of an earlier version of this software: everything is folded
         return fresh, None
 

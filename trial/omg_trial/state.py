@@ -148,7 +148,7 @@ class State:
     def _on_founded(self, event: Event, body: Body) -> None:
         if body["format"] != FORMAT:
             raise ValueError(f"the log has format {body['format']}, and this version reads format {FORMAT}")
-        self.trial, self.secret = body["trial"], body["secret"]
+        self.trial, self.secret = body["trial"], body.get("secret", "")  # empty without the key file
 
     def _on_started(self, event: Event, body: Body) -> None:
         if body["machine"] != self.machine:

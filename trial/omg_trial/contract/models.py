@@ -85,6 +85,29 @@ def context_text(trial: Trial, context: Any) -> str:
     return context_to_json({each.column: context.get(each.column) for each in trial.features.columns})
 
 
+def call_content(trial: Trial, call: Call, target: int | str | None) -> list[Any]:
+    """Return all that makes a call this one: its name, and its fields with the episode or person that it is about.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial, whose file says what a context is. A column that is null counts like one that was left out.
+    call : Call
+        A checked call.
+    target : int, str or None
+        The episode or the person, if the call is about one.
+
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> call_content(Trial.parse(EXAMPLE), calls.Close(), 3)
+    ['close', {'episode': 3, 'cause': 'finished'}]
+    """
+    about: dict[str, Any] = {} if call.target is None else {call.target: target}
+    fields = {**about, **call.model_dump()}
+    if "context" in fields:
+        fields["context"] = context_text(trial, fields["context"])
+    return [call.name, fields]
+
+
 def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
     """Return the first problem of a call: its field and the rule. Values may be a person's data: they are left out.
 

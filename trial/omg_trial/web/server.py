@@ -32,6 +32,7 @@ def serving(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
+    keys: str | os.PathLike[str] | None = None,
     correct_clock: bool = False,
     new: bool | None = None,
 ) -> Iterator[str]:
@@ -49,6 +50,8 @@ def serving(
         The address to listen at. TLS belongs to a proxy in front of it.
     port : int, default 0
         0 is any that is free.
+    keys : path or None, default None
+        The key file; by default it lies beside a SQLite file.
     correct_clock, new
         Whether the clock is right although the log says otherwise, and whether a trial is founded; see `Desk`.
 
@@ -61,7 +64,10 @@ def serving(
     ...         print(httpx.get(f"{address}/v1/health").json()["status"])
     ready
     """
-    with contextlib.closing(Database(database)) as store, contextlib.closing(_listener(host, port)) as listener:
+    with (
+        contextlib.closing(Database(database, keys=keys)) as store,
+        contextlib.closing(_listener(host, port)) as listener,
+    ):
         rehearse(trial, people=1)  # so that nobody waits for a compiler
         service = Service(Desk(trial, store, correct_clock=correct_clock, new=new))
         app = make_app(service, Tokens(tokens))
