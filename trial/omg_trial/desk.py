@@ -16,7 +16,7 @@ from omg_cmdp.provenance import provenance
 from omg_trial.clock import SteadyClock, contradiction
 from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
 from omg_trial.contract.models import call_content
-from omg_trial.decisions import DecisionInputs, PolicySource
+from omg_trial.decisions import DecisionInputs
 from omg_trial.handlers.table import handle
 from omg_trial.keys.marks import commitment
 from omg_trial.learning import Lesson, Trainer
@@ -24,12 +24,12 @@ from omg_trial.log.database import DamagedLogError, Database, Snapshot, StoreErr
 from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, verified
 from omg_trial.log.machine import machine
 from omg_trial.log.traces import trace
-from omg_trial.replay import check_software
+from omg_trial.replay import check_software, check_store
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, restore_state
-from omg_trial.starting import check_store
-from omg_trial.state import FORMAT, LearningTask
+from omg_trial.state import FORMAT
 from omg_trial.trial_file.trial import Trial
+from omg_trial.versions import LearningTask
 
 _log = logging.getLogger("omg_trial")
 
@@ -169,14 +169,13 @@ class Desk:
             kind, body, answer = handle(at, call, target)
             text = canonical(answer.model_dump())
             body |= {} if request.actor is None else {"actor": request.actor}
-            event = self._record(
-                kind, body, at.now, key=key, request=ring.mark_call(person, asked, add=True), answer=text
-            )
-            if kind == "opened" and body["source"] != PolicySource.PLAN:  # it names no person, and no context
+            mark = ring.mark_call(person, asked, add=True)
+            event = self._record(kind, body, at.now, key=key, request=mark, answer=text)
+            if kind == "opened" and body["cause"] is not None:  # it names no person, and no context
                 warning = f"episode {event.number}: {body['source']} ({body['cause']})"
-            if kind == "rolled back":
+            if kind in ("rolled back", "published"):
                 self.agent = self.trainer.train(self.state.version.dataset)
-        elif event.request != ring.mark_call(person, asked):  # an answer to another question would be worse than none
+        elif not (event.request or "").startswith(f"{ring.mark_call(person, asked)}:"):  # worse than no answer
             raise Refusal(422, "the key was used for another call: a new call needs a new key")
         assert event.answer is not None
         return Answer(event.answer, event.mark, warning)
@@ -203,6 +202,8 @@ class Desk:
         # A rule was applied at `now`; the event must say the same time, or a replay would apply it at another one.
         number, time = self.state.number + 1, (now or self._now()).isoformat(timespec="microseconds")
         text = canonical(self.store.keys.seal(body))
+        if call:  # only the service can have written it, whoever else may write to the database
+            call["request"] += ":" + self.store.keys.mark("event", str(number), time, kind, text, *call.values())
         event = Event(number, time, kind, text, **call, ring=self.store.keys).chained(self.state.hash)
         self.state.apply(event)
         self._batch.append(event)
@@ -269,10 +270,10 @@ class Desk:
             self._start()
             if self.state.learning is None or self.state.learning.number != task.number:
                 return  # begun by a process that has ended, or before a roll-back
-            published, version = lesson.refusal is None, self.state.latest + 1
+            published, version = lesson.refusal is None and not self.trial.by_hand, self.state.latest + 1
             body = {"version": version, "model": lesson.model, "published": published, "cause": lesson.refusal}
             self._record("learned", {**body, "learning": task.number, "episodes": len(task.dataset)})
-            if not published:
+            if lesson.refusal is not None:
                 self._record("incident", {"severity": "yellow", "check": "model refused", "message": lesson.refusal})
         if published:
             self.agent = lesson.agent

@@ -16,7 +16,7 @@ from omg_trial.desk import Desk
 from omg_trial.learning import misfit
 from omg_trial.log.database import StoreError
 from omg_trial.log.traces import trace
-from omg_trial.state import LearningTask
+from omg_trial.versions import LearningTask
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process
 

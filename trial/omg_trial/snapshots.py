@@ -20,13 +20,17 @@ from omg_trial.episodes import Dataset, Example, KeptPlan, Record
 from omg_trial.learning import model_digest
 from omg_trial.log.database import Database
 from omg_trial.log.events import BrokenChainError, Chain
-from omg_trial.state import Change, Incident, LearningTask, State, Version
+from omg_trial.people.participants import Halt, Participant
+from omg_trial.state import Incident, State
 from omg_trial.trial_file.trial import Trial
+from omg_trial.versions import Change, LearningTask, Version
 
 FORMAT = 7
 _TEXT, _MODEL = "state.json", "model"
-_PLAIN: tuple[str, ...] = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents")
-_PLAIN += ("closed_since", "stale", "software", "machine", "since")
+_PLAIN = (
+    *("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale"),
+    *("people", "halted", "halted_actions", "software", "machine", "since"),
+)
 """Attributes of a state that are kept as they are."""
 
 
@@ -43,9 +47,13 @@ class SavedState:
     secret: str
     records: list[Record]
     withdrawn: list[str]
+    people: dict[str, Participant]
+    halted: Halt | None
+    halted_actions: dict[int, Halt]
     plans: dict[str, KeptPlan]
     examples: list[Example]
     versions: list[tuple[int, list[int], str, str]]
+    waiting: tuple[int, list[int], str, str] | None
     learning: tuple[int, list[int], int] | None
     latest: int
     changes: list[Change]
@@ -67,13 +75,14 @@ def pack_state(state: State, agent: ModelAgent) -> bytes:
     def places(dataset: Dataset) -> list[int]:
         return [examples.setdefault(each, len(examples)) for each in dataset]
 
-    task = state.learning
+    task, waits = state.learning, state.waiting
     saved = SavedState(
         model=model_digest(agent),
         records=list(state.episodes.values()),
         withdrawn=sorted(state.withdrawn),
         plans=state.plans,
         versions=[(number, places(dataset), model, time) for number, dataset, model, time in state.versions],
+        waiting=None if waits is None else (waits.number, places(waits.dataset), waits.model, waits.time),
         learning=None if task is None else (task.number, places(task.dataset), task.settled),
         examples=list(examples),
         **{name: vars(state)[name] for name in _PLAIN},
@@ -134,6 +143,9 @@ def _unpack(saved: SavedState, missing_reward: float | None) -> State:
         return tuple(saved.examples[place] for place in places)
 
     state.versions = [Version(number, dataset(places), model, time) for number, places, model, time in saved.versions]
+    if saved.waiting is not None:
+        number, places, model, time = saved.waiting
+        state.waiting = Version(number, dataset(places), model, time)
     if saved.learning is not None:
         number, places, settled = saved.learning
         state.learning = LearningTask(number, dataset(places), settled)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import bisect
+import datetime
 from typing import Any, NamedTuple
 
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.log.events import FIRST_HASH, Event
+from omg_trial.people.participants import CONTROL, Halt, Participant, week_of
+from omg_trial.versions import Change, LearningTask, Version
 
 FORMAT = 4
 """Format of the events; 3 named nobody who acted, and had no key file."""
@@ -17,43 +20,6 @@ KEPT_CHANGES = 200
 
 Body = dict[str, Any]
 """The body of an event."""
-
-
-class LearningTask(NamedTuple):
-    """Learning that has begun, and what it learns from."""
-
-    number: int
-    dataset: Dataset
-    settled: int
-    """Number of examples, from the first on, that are of episodes before which none is open."""
-
-
-class Version(NamedTuple):
-    """A published model, and what it was learned from."""
-
-    number: int
-    dataset: Dataset
-    model: str
-    """The digest of the model; empty if nobody has learned from this dataset, as somebody has withdrawn since."""
-    time: str
-
-    def without(self, person: str) -> Version:
-        """Return the version after somebody has withdrawn."""
-        rest = tuple(example for example in self.dataset if example.person != person)
-        return self if len(rest) == len(self.dataset) else self._replace(dataset=rest, model="")
-
-
-class Change(NamedTuple):
-    """A version that was published, refused, or rolled back to."""
-
-    time: str
-    version: int
-    episodes: int
-    """Number of episodes that it was learned from."""
-    verdict: str
-    """published, refused, or rolled back to."""
-    cause: str | None
-    """Why it was refused."""
 
 
 class Incident(NamedTuple):
@@ -82,6 +48,11 @@ class State:
         self.since = ""
         self.episodes: dict[int, Record] = {}
         self.of_person: dict[str, list[int]] = {}
+        self.people: dict[str, Participant] = {}
+        """Everybody who was enrolled and has not withdrawn, also those without an episode."""
+        self.halted: Halt | None = None
+        """The pause or the stop of the whole trial."""
+        self.halted_actions: dict[int, Halt] = {}
         self.withdrawn: set[str] = set()
         self.open: dict[int, None] = {}
         """Episodes that are under way, in the order in which they were opened."""
@@ -92,6 +63,8 @@ class State:
         self.versions: list[Version] = [Version(0, (), "", "")]
         self.latest = 0
         """The highest number that a version has had."""
+        self.waiting: Version | None = None
+        """A model that has passed its checks, and waits until somebody publishes it."""
         self.learning: LearningTask | None = None
         self.changes: list[Change] = []
         """The last changes of the version; earlier ones are in the log."""
@@ -124,9 +97,9 @@ class State:
         """
         return f"#{sum(bool(self.episodes[number].choices) for number in self.of_person.get(person, ()))}"
 
-    def choices_of(self, person: str) -> list[StepDecision]:
-        """Return all decisions for a person so far."""
-        return [choice for number in self.of_person[person] for choice in self.episodes[number].choices.values()]
+    def halt_of(self, person: str) -> Halt | None:
+        """Return the pause or the stop that a person is under; that of the whole trial comes first."""
+        return self.halted or self.people[person].paused
 
     def dataset(self) -> tuple[Dataset, int]:
         """Return the examples of closed episodes, in the order in which these were opened, and how many are settled."""
@@ -158,10 +131,11 @@ class State:
             self.learning, self.stale = None, True
 
     def _on_opened(self, event: Event, body: Body) -> None:
-        names = ("person", "occasion", "context", "version", "source", "cause", "certificate")
+        names = ("person", "occasion", "context", "version", "source", "cause", "certificate", "arm", "available")
         known = {name: body[name] for name in names}
         record = Record(number=event.number, opened=event.time, policy=body["policy"], **known)
         self.restore(record)
+        self.people.setdefault(record.person, Participant(arm=record.arm, zone=body["zone"], enrolled=event.time))
         if record.source == "plan":
             assert record.policy is not None
             self.plans[record.person] = KeptPlan(record.number, record.context, record.policy)
@@ -169,8 +143,11 @@ class State:
     def _on_decided(self, event: Event, body: Body) -> None:
         record = self._touch(event)
         known = {name: body[name] for name in StepDecision._fields if name in body}
-        lists = {name: tuple(body[name] or ()) for name in ("rules", "probabilities")}
+        lists = {name: tuple(body[name] or ()) for name in ("rules", "probabilities", "closed")}
         record.choices[body["step"]] = StepDecision(**known | lists | {"time": event.time})
+        person, week = self.people[record.person], week_of(datetime.datetime.fromisoformat(body["local"]))
+        account = person.account.of(week).after(body["action"], body["probabilities"] if body["available"] else None)
+        self.people[record.person] = person._replace(account=account)
         self._learn_from(record)
 
     def _on_reported(self, event: Event, body: Body) -> None:
@@ -201,6 +178,8 @@ class State:
             self.open.pop(number, None)
             self._examples.pop(number, None)
         self.plans.pop(person, None)
+        self.people.pop(person, None)
+        self.waiting = None if self.waiting is None else self.waiting.without(person)
         # A new list: a view of the moment before keeps the old one.
         self.versions = [each.without(person) for each in self.versions]
         self.stale = True
@@ -218,15 +197,50 @@ class State:
             version = version.without(person)
         if body["published"]:
             self.versions = [*self.versions, version][-KEPT_VERSIONS:]
-        verdict = "published" if body["published"] else "refused"
+        elif body["cause"] is None:
+            self.waiting = version
+        verdict = "published" if body["published"] else "waiting" if body["cause"] is None else "refused"
         self._changed(Change(event.time, self.latest, len(version.dataset), verdict, body["cause"]))
+        self.learning = None
+
+    def _on_published(self, event: Event, body: Body) -> None:
+        assert self.waiting is not None
+        self.versions = [*self.versions, self.waiting._replace(time=event.time)][-KEPT_VERSIONS:]
+        self.waiting = None
+        self._changed(Change(event.time, body["version"], len(self.version.dataset), "published", body["cause"]))
 
     def _on_rolled_back(self, event: Event, body: Body) -> None:
         self.versions = [each for each in self.versions if each.number <= body["version"]]
         self._changed(Change(event.time, body["version"], len(self.version.dataset), "rolled back to", None))
+        self.learning = None
 
     def _changed(self, change: Change) -> None:
-        self.changes, self.learning = [*self.changes, change][-KEPT_CHANGES:], None
+        self.changes = [*self.changes, change][-KEPT_CHANGES:]
+
+    def _on_enrolled(self, event: Event, body: Body) -> None:
+        """Take a person in, or change what is known of one; arm, pauses and the week stay."""
+        names = ("zone", "consent_from", "consent_to", "end")
+        known = self.people.get(body["person"]) or Participant(arm=body["arm"], zone="", enrolled=event.time)
+        self.people[body["person"]] = known._replace(**{name: body[name] for name in names})
+
+    def _on_paused(self, event: Event, body: Body) -> None:
+        self._halt(body, Halt("paused", body["cause"], event.time))
+
+    def _on_stopped(self, event: Event, body: Body) -> None:
+        self._halt(body, Halt("stopped", body["cause"], event.time))
+
+    def _on_resumed(self, event: Event, body: Body) -> None:
+        self._halt(body, None)
+
+    def _halt(self, body: Body, halt: Halt | None) -> None:
+        """Pause, stop or resume a person, an action, or the whole trial."""
+        if body["person"] is not None:
+            self.people[body["person"]] = self.people[body["person"]]._replace(paused=halt)
+        elif body["action"] is None:
+            self.halted = halt
+        else:
+            rest = {action: other for action, other in self.halted_actions.items() if action != body["action"]}
+            self.halted_actions = rest if halt is None else {**rest, body["action"]: halt}
 
     def _on_reopened(self, event: Event, body: Body) -> None:
         self._touch(event)
@@ -246,8 +260,11 @@ class State:
         """Change nothing: the digest of a snapshot is there to be compared."""
 
     def _learn_from(self, record: Record) -> None:
-        """Put together what can be learned from an episode that is closed; late outcomes change it."""
-        if record.closed is None:
+        """Put together what can be learned from an episode that is closed; late outcomes change it.
+
+        Nothing is learned from the control group: the arms stay independent of each other.
+        """
+        if record.closed is None or record.arm == CONTROL:
             return
         example = record.example(self.missing_reward)
         if example is None:  # an outcome that came late contradicts the first decisions

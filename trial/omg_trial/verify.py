@@ -3,7 +3,7 @@
     python verify.py trial.db --keys trial.keys --expect 1234:9f86d08...
 
 It shares no code with the service. It recomputes the chain of hashes and, with the key file, the commitment to the
-secret, the alias of every person, the call behind every key, and every draw:
+secret, the mark that only the service can put on the answer to a call, and every draw:
 
     hₙ = SHA-256(hₙ₋₁, event n),    u = HMAC-SHA-256(secret; alias, occasion, step) in [0, 1),
 
@@ -14,7 +14,6 @@ probabilities themselves, is computed again by `omg-trial replay`.
 from __future__ import annotations
 
 import argparse
-import base64
 import bisect
 import collections
 import contextlib
@@ -24,7 +23,6 @@ import itertools
 import json
 import re
 import sqlite3
-import struct
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -32,8 +30,6 @@ from typing import Any, NamedTuple
 
 FORMAT = 4
 SHOWN = 20
-
-_CALLS = {"closed": "close", "withdrawn": "withdraw", "learning": "learn", "rolled back": "roll back"}
 
 Row = tuple[int, str, str, str, str | None, str | None, str | None, str]
 Body = dict[str, Any]
@@ -113,8 +109,8 @@ def link(before: str, row: Row) -> str | None:
 class _Reader:
     """Follows the events that are chained, and notes what does not fit."""
 
-    def __init__(self, people: Keys) -> None:
-        self.people, self.secret = people, people.get("secret") or b""
+    def __init__(self, keys: Keys) -> None:
+        self.secret = keys.get("secret") or b""
         self.problems: list[str] = []
         self.keys: set[str] = set()
         self.draws, self.replans, self.time = 0, False, ""
@@ -124,16 +120,19 @@ class _Reader:
         """Alias and occasion of each episode."""
         self.named: set[tuple[str, str]] = set()
         self.policies: dict[int, Any] = {}
+        self.control, self.arms = 0.0, dict[str, str]()
         self.decided: dict[int, set[int]] = collections.defaultdict(set)
 
     def read(self, row: Row) -> None:
         number, time, kind, text, key, request, answer, _ = row
-        body, problems = self._unseal(json.loads(text))
-        problems += ["it is before the event before it"] * (time < self.time and kind != "clock corrected")
+        body = json.loads(text)
+        problems = ["it is before the event before it"] * (time < self.time and kind != "clock corrected")
         problems += ["a log is founded once, by its first event"] * ((number == 1) != (kind == "founded"))
         self.time = time
         if kind == "founded":
             self._found(body)
+        elif kind == "enrolled":
+            problems += self._arm(body, body["given"][0])
         elif kind == "opened":
             problems += self._open(number, body)
             problems += self._drawn_ahead(number, json.loads(answer or "{}").get("drawn"))
@@ -141,6 +140,10 @@ class _Reader:
             problems += self._draw(body)
         if (key, request, answer) != (None, None, None):
             problems += self._call(number, kind, body, key, request, answer)
+            called, _, written = (request or "").partition(":")
+            texts = [str(number), time, kind, text, key or "", called, answer or ""]
+            if self.secret and keyed(self.secret, "event", *texts) != written:
+                problems.append("it is not what the service has written")
         self.problems += [f"event {number} ({kind}): {each}" for each in problems]
 
     def _found(self, body: Body) -> None:
@@ -149,24 +152,24 @@ class _Reader:
         file = tomllib.loads(body["file"])
         self.states, self.actions = file["states"]["names"], file["actions"]["names"]
         self.replans = file.get("learning", {}).get("replan") == "step"
+        self.control = file.get("people", {}).get("control", 0.0)
         if self.secret and hashlib.sha256(self.secret).hexdigest() != body["commitment"]:
             raise ValueError("the key file is of another trial")
-
-    def _unseal(self, body: Body) -> tuple[Body, list[str]]:
-        """Return the body with what the key of its person hides, as `private`; None if that cannot be known."""
-        key = self.people.get(alias := body.get("person") or "")
-        if "sealed" not in body or key is None:
-            lacks = "sealed" in body and self.secret and alias not in self.people
-            return {**body, "private": None}, ["the key file lacks the person's key"] if lacks else []
-        private = json.loads(chacha20(key, base64.b64decode(body.pop("sealed"))))
-        named = alias == f"~{keyed(self.secret, 'person', private['person'])[:32]}"
-        return {**body, "private": private}, [] if named else ["the alias is of another person"]
 
     def _open(self, number: int, body: Body) -> Iterator[str]:
         if not (point := (body["person"], body["occasion"]))[1].startswith("#") and point in self.named:
             yield "the occasion of this person was opened before"
+        yield from self._arm(body, None)
         self.named.add(point)
         self.points[number], self.policies[number] = point, body["policy"]
+
+    def _arm(self, body: Body, given: str | None) -> Iterator[str]:
+        """Draw the arm of somebody who is new."""
+        if not self.secret:
+            return
+        drawn = "control" if self.uniform(body["person"], "#arm", 0) < self.control else "learning"
+        if body["arm"] != self.arms.setdefault(body["person"], given or drawn):
+            yield "another arm was drawn"
 
     def _draw(self, body: Body) -> Iterator[str]:
         episode, step, chances = body["episode"], body["step"], body["probabilities"]
@@ -176,6 +179,10 @@ class _Reader:
         if step in self.decided[episode]:
             yield f"step {step} was decided before"
         self.decided[episode].add(step)
+        if chances is None:
+            if body["available"] or body["rules"] == [] or body["drawn"] != body["probability"]:
+                yield "nothing was drawn, and no rule says why"
+            return
         if min(chances) < 0.0 or abs(sum(chances) - 1.0) > 1e-9:
             yield "the probabilities do not sum to 1"
         self.draws += bool(self.secret)
@@ -196,10 +203,13 @@ class _Reader:
                     yield f"another action of step {step} was drawn ahead"
 
     def draw(self, chances: list[float], episode: int, step: int) -> int:
-        """Return the action of a step, by the number in [0, 1) that is the first 53 bits of its HMAC."""
-        uniform = float(int(keyed(self.secret, *self.points[episode], step)[:16], 16) >> 11) * 2.0**-53
+        """Return the action of a step, by its number in [0, 1)."""
         cumulative = list(itertools.accumulate(chances))
-        return bisect.bisect_right(cumulative, uniform * cumulative[-1])
+        return bisect.bisect_right(cumulative, self.uniform(*self.points[episode], step) * cumulative[-1])
+
+    def uniform(self, *name: Any) -> float:
+        """Return the number in [0, 1) that is the first 53 bits of an HMAC."""
+        return float(int(keyed(self.secret, *name)[:16], 16) >> 11) * 2.0**-53
 
     def _call(self, number: int, kind: str, body: Body, *of_call: str | None) -> Iterator[str]:
         key, request, answer = of_call
@@ -212,49 +222,11 @@ class _Reader:
         told = json.loads(answer)
         if told.get("event") != number:
             yield "the answer is of another event"
-        made = () if kind != "decided" else (self.actions[body["action"]], body["probability"])
-        if made and made != (told["action"], told["probability"]):
+        if kind == "decided" and (told["action"], told["probability"]) != (
+            None if body["action"] is None else self.actions[body["action"]],
+            body["probability"],
+        ):
             yield "the answer names another action or probability"
-        calls = list(self._calls(kind, body)) if self.secret else []
-        secret = self.people.get(body.get("person") or "") or self.secret
-        if calls and request not in {keyed(secret, "call", canonical(each)) for each in calls}:
-            yield "the call was another one"
-
-    def _calls(self, kind: str, body: Body) -> Iterator[list[Any]]:
-        """Yield the calls that can have led to this event; none if that cannot be told."""
-        private = body["private"]
-        called = {name: value for name, value in body.items() if name not in ("actor", "private")} | (private or {})
-        if kind in ("decided", "repeated"):
-            about = {"episode": body["episode"], "step": body["step"]}
-            states = self.states if kind == "repeated" else [self.states[body["state"]]]
-            actions = self.actions if kind == "repeated" else [self.actions[body["action"]]]
-            for state, action in itertools.product(states, [None, *actions]):
-                yield ["decide", {**about, "state": state, "action": action}]
-        elif kind == "reported":
-            after = None if body["next_state"] is None else self.states[body["next_state"]]
-            yield ["report", {**called, "next_state": after}]
-        elif kind == "opened" and private is not None:
-            named = body["occasion"]
-            yield ["open", {**private, "occasion": None if named.startswith("#") else named}]
-        elif kind in _CALLS and (private is not None or "person" not in body):
-            yield [_CALLS[kind], called]
-
-
-def chacha20(key: bytes, sealed: bytes) -> bytes:
-    """Return what was sealed by ChaCha20-Poly1305 (RFC 8439); the call's keyed hash shows whether it was sent."""
-    nonce, text, found = sealed[:12], sealed[12:-16], b""
-    for count in range(1, len(text) // 64 + 2):
-        start = struct.unpack("<16I", b"expand 32-byte k" + key + struct.pack("<I", count) + nonce)
-        words = list(start)
-        for turn in range(80):
-            place, shift = turn % 4, turn // 4 % 2
-            a, b, c, d = (4 * row + (place + row * shift) % 4 for row in range(4))
-            for into, of, mixed, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-                words[into] = (words[into] + words[of]) & 0xFFFFFFFF
-                word = words[mixed] ^ words[into]
-                words[mixed] = (word << bits | word >> (32 - bits)) & 0xFFFFFFFF
-        found += struct.pack("<16I", *((one + other) & 0xFFFFFFFF for one, other in zip(words, start, strict=True)))
-    return bytes(one ^ other for one, other in zip(text, found, strict=False))
 
 
 def read_keys(path: str) -> Keys:
@@ -271,7 +243,7 @@ def describe(found: Found) -> str:
     """Return what was verified, in sentences."""
     done = f"{found.events} events: the chain, {len(found.problems) or 'no'} problems; "
     done += f"{found.keys} keys and {found.draws} draws recomputed."
-    missing = [] if found.secret else ["Without the key file, calls and draws were not recomputed."]
+    missing = [] if found.secret else ["Without the key file, the service's marks and draws were not recomputed."]
     return "\n".join([*found.problems, done, *missing, f"Head: {found.head}"])
 
 

@@ -34,7 +34,7 @@ class Contract:
     --------
     >>> from omg_trial.trial_file import EXAMPLE, Trial
     >>> Contract(Trial.parse(EXAMPLE)).parse("decide", {"episode": 3, "step": 0, "state": "took it"})
-    (Decide(step=0, state='took it', action=None), 3)
+    (Decide(step=0, state='took it', action=None, available=True, device_time=None), 3)
     """
 
     def __init__(self, trial: Trial) -> None:
@@ -46,10 +46,11 @@ class Contract:
             _narrow(calls.Open, context=context),
             _narrow(calls.Decide, step=step, state=state, action=action | None),
             _narrow(calls.Report, step=step, reward=reward, next_state=state | None),
-            *(calls.Close, calls.Withdraw, calls.Learn, calls.RollBack),
+            *(calls.Close, calls.Enrol, calls.Withdraw, calls.Learn, calls.RollBack, calls.Publish),
+            *(_narrow(call, action=action | None) for call in (calls.Pause, calls.Resume, calls.Stop)),
         ]
         self.calls = {call.name: call for call in kinds}
-        self.policy, self.decided = _narrow(calls.AskPolicy, context=context), _narrow(Decided, action=action)
+        self.policy, self.decided = _narrow(calls.AskPolicy, context=context), _narrow(Decided, action=action | None)
 
     def parse(self, name: str, fields: Mapping[str, Any]) -> tuple[Call, int | str | None]:
         """Return a call by its name, and the episode or person that it is about; `Refusal` names what is wrong."""

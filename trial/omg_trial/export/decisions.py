@@ -28,7 +28,7 @@ class PlayedTrial(NamedTuple):
     """Everything that was played: records by episode, what was drawn, and who has withdrawn since."""
 
     records: dict[int, Record]
-    drawn: dict[tuple[int, int], tuple[int, list[float]]]
+    drawn: dict[tuple[int, int], tuple[int | None, list[float] | None]]
     """(episode, step) -> the action that was drawn, and the probabilities of all."""
     withdrawn: set[str]
 
@@ -124,8 +124,8 @@ class DecisionRow(NamedTuple):
     step: int
     choice: StepDecision
     outcome: StepOutcome
-    drawn: int
-    chances: list[float]
+    drawn: int | None
+    chances: list[float] | None
     withdrawn: bool
 
 
@@ -158,14 +158,22 @@ def columns(trial: Trial) -> dict[str, Column]:
         ),
         "step": count(f"number of the decision in its episode, 0 to {trial.space.horizon - 1}", lambda row: row.step),
         "time": text("of the decision, or of its report by an app without a network; UTC", lambda row: row.choice.time),
+        "local_time": text("of the decision, by the person's own clock", lambda row: row.choice.local),
+        "drift": number("seconds by which the clock of the device was ahead", lambda row: row.choice.drift),
+        "arm": text("learning or control", lambda row: row.record.arm),
         **_context_columns(trial),
         "state": text(f"one of {', '.join(states)}", lambda row: states[row.choice.state]),
-        "action": text(f"what was done: one of {', '.join(actions)}", lambda row: actions[row.choice.action]),
-        "drawn": text("what was drawn; not `action` if the app did something else", lambda row: actions[row.drawn]),
+        "action": text(f"what was done: one of {', '.join(actions)}", lambda row: trial.action_name(row.choice.action)),
+        "drawn": text("what was drawn; empty if nothing was", lambda row: trial.action_name(row.drawn)),
+        "available": Column("bool", "whether there was something to draw", lambda row: row.choice.available),
+        "closed_actions": text(
+            "actions that a rule closed, with ; between",
+            lambda row: "; ".join(actions[each] for each in row.choice.closed),
+        ),
         "probability": number("of `action`, given all before; empty if not drawn", lambda row: row.choice.probability),
         **{f"probability_{name}": _chance_column(place, name) for place, name in enumerate(actions)},
         "version": count("of the model; 0 has learned nothing", lambda row: row.choice.version),
-        "source": text("of the policy: plan (certified), last plan, fixed", lambda row: row.choice.source),
+        "source": text("of the policy: plan (certified), last plan, fixed, control", lambda row: row.choice.source),
         "cause": text("why the source is not plan; empty if it is", lambda row: row.choice.cause),
         "rules": text("that have changed the probabilities, with ; between", lambda row: "; ".join(row.choice.rules)),
         "reward": number(f"in [{low:g}, {high:g}]; empty if it never came", lambda row: row.outcome.reward),
@@ -177,7 +185,7 @@ def columns(trial: Trial) -> dict[str, Column]:
 
 
 def _chance_column(place: int, name: str) -> Column:
-    return Column("float64", f"with which {name} was drawn", lambda row: row.chances[place])
+    return Column("float64", f"with which {name} was drawn", lambda row: row.chances[place] if row.chances else None)
 
 
 def _context_columns(trial: Trial) -> dict[str, Column]:

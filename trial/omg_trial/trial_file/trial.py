@@ -185,6 +185,10 @@ class Trial:
         wrong = {each.column for each in self.features.columns if isinstance(each, Number)}
         return {name: None if name in wrong and isinstance(value, str) else value for name, value in found.items()}
 
+    def action_name(self, action: int | None) -> str | None:
+        """Return the name of an action; None if nothing was done."""
+        return None if action is None else self.actions[action]
+
     def fixed_policy(self) -> FloatArray:
         """Return the policy (H, S, A) of the fallback probabilities, over admissible actions."""
         rows = self.fallback * self.space.admissible

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
 from typing import Any
 
@@ -18,6 +19,10 @@ from omg_trial.watching.value import values
 from omg_trial.watching.view import TrialView, WatchedStep
 
 MOST_ROWS = 200
+
+
+_HIDDEN = ("action", "probability", "probabilities", "closed", "rules", "source")
+"""What of a decision a blinded reader does not see."""
 
 
 def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
@@ -37,13 +42,18 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "floor": trial.floor.probability,
         "reward_range": trial.reward_range,
         "context": _context(trial),
-        "people": len(view.state.of_person),
+        "people": len(view.state.people),
+        "arms": collections.Counter(each.arm for each in view.state.people.values()),
+        "halted": None if view.state.halted is None else view.state.halted._asdict(),
+        "halted_actions": {trial.actions[each]: halt._asdict() for each, halt in view.state.halted_actions.items()},
+        "paused": sum(each.paused is not None for each in view.state.people.values()),
+        "waiting": _waiting(view),
         "withdrawn": len(view.state.withdrawn),
         "episodes": len(view.state.episodes),
         "episodes_under_way": len(under_way),
         "rewards_overdue": len(view.overdue),
         "checks": [finding._asdict() for finding in findings(view)],
-        "under_way": [_under_way(record) for record in reversed(under_way[-MOST_ROWS:])],
+        "under_way": [_under_way(record, blinded) for record in reversed(under_way[-MOST_ROWS:])],
         "overdue": [_overdue(trial, step, blinded) for step in view.overdue[:MOST_ROWS]],
         "blinded": blinded,
         "days": course.days(view, blinded=blinded),
@@ -69,10 +79,27 @@ def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]
     state, trial = desk.state, desk.trial
     episodes = [_episode(trial, state.episodes[number]) for number in reversed(find_person(desk.inputs(), person))]
     for step in [step for episode in episodes for step in episode["steps"] if blinded]:
-        hidden = dict.fromkeys(("action", "probability", "probabilities", "reward", "next_state", "state"))
+        hidden = dict.fromkeys((*_HIDDEN, "reward", "next_state", "state"))
         for part in ("decision", "outcome"):
             step[part] = step[part] and {name: hidden.get(name, value) for name, value in step[part].items()}
-    return {"person": person, "episodes": episodes}
+    about = state.people[person]._asdict()
+    account, halt = about.pop("account"), about.pop("paused")
+    if blinded:
+        about["arm"] = None
+        episodes = [{**each, "source": None} for each in episodes]
+    return {
+        "person": person,
+        **about,
+        "paused": None if halt is None else halt._asdict(),
+        "week": None if blinded else account._asdict(),
+        "episodes": episodes,
+    }
+
+
+def _waiting(view: TrialView) -> dict[str, Any] | None:
+    """Return the model that waits to be published; the findings of the checks are beside it."""
+    waits = view.state.waiting
+    return None if waits is None else {"version": waits.number, "episodes": len(waits.dataset), "time": waits.time}
 
 
 def _episode(trial: Trial, record: Record) -> dict[str, Any]:
@@ -85,7 +112,7 @@ def _step(trial: Trial, record: Record, step: int) -> dict[str, Any]:
     choice, outcome = record.choices.get(step), record.outcomes.get(step)
     found: dict[str, Any] = {"step": step, "decision": None, "outcome": None}
     if choice is not None:
-        names = {"state": trial.states[choice.state], "action": trial.actions[choice.action]}
+        names = {"state": trial.states[choice.state], "action": trial.action_name(choice.action)}
         found["decision"] = {**choice._asdict(), **names}
     if outcome is not None:
         after = None if outcome.next_state is None else trial.states[outcome.next_state]
@@ -107,11 +134,11 @@ def _context(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _under_way(record: Record) -> dict[str, Any]:
+def _under_way(record: Record, blinded: bool) -> dict[str, Any]:
     known = {name: vars(record)[name] for name in ("person", "opened", "touched", "version", "source", "cause")}
-    return {"episode": record.number, **known, "steps": len(record.choices)}
+    return {"episode": record.number, **known, **({"source": None} if blinded else {}), "steps": len(record.choices)}
 
 
 def _overdue(trial: Trial, step: WatchedStep, blinded: bool) -> dict[str, Any]:
     known = {"person": step.person, "episode": step.episode, "step": step.step, "time": step.choice.time}
-    return {**known, "action": None if blinded else trial.actions[step.choice.action]}
+    return {**known, "action": None if blinded else trial.action_name(step.choice.action)}

@@ -52,6 +52,7 @@ class TrialView:
         records = [_copied(state.episodes[number]) for number in sorted(last | state.open.keys())]
         then = copy.copy(state)
         then.episodes, then.of_person = dict(state.episodes), dict(state.of_person)
+        then.people = dict(state.people)
         then.withdrawn, then.incidents = set(state.withdrawn), list(state.incidents)
         return cls(trial=trial, now=now, process=process, state=then, records=records)
 

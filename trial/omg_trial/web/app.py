@@ -127,6 +127,11 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, by_app)
     add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, by_app)
     add_call("/v1/episodes/{episode}/close", "close", answers.Closed, by_app)
+    add_call("/v1/people", "enrol", answers.Enrolled, by_app)
+    add_call("/v1/pause", "pause", answers.Steered, by_administrator)
+    add_call("/v1/resume", "resume", answers.Steered, by_administrator)
+    add_call("/v1/stop", "stop", answers.Steered, by_administrator)
+    add_call("/v1/publish", "publish", answers.Published, by_administrator)
     add_call("/v1/people/{person}/withdraw", "withdraw", answers.Withdrawn, by_administrator)
     add_call("/v1/learn", "learn", answers.LearningStarted, by_administrator)
     add_call("/v1/roll-back", "roll back", answers.RolledBack, by_administrator)
@@ -234,8 +239,9 @@ def _error(request: Request, status: int, message: str, **headers: str) -> JSONR
 
 async def _refused(request: Request, refusal: Exception) -> Response:
     assert isinstance(refusal, Refusal)
+    if refusal.counted is not None:
+        request.app.state.process.refuse(refusal.counted)
     if isinstance(refusal, OlderLog):
-        request.app.state.process.refuse("older log")
         return _error(request, refusal.status, refusal.message, **{"Log-Head": refusal.head})
     extra = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "1"}}
     return _error(request, refusal.status, refusal.message, **extra.get(refusal.status, {}))
