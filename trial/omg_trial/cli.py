@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import logging
 import os
 import signal
 import threading
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omg_cmdp.documents import plain
+from omg_trial.log.traces import log_discreetly
 
 if TYPE_CHECKING:
     from omg_trial.log.events import Event
@@ -123,7 +123,7 @@ def serve(
     from omg_trial.web.server import serving
 
     trial, known = Trial.read(file), tokens or file.with_suffix(".tokens")
-    _log_discreetly()
+    log_discreetly()
     if not known.exists():
         typer.echo(f"nobody has a token yet: omg-trial token {file} app NAME", err=True)
     store = database or str(file.with_suffix(".db"))
@@ -168,7 +168,10 @@ def replay(
     if found.differences:
         typer.echo("NOT equal to the log; perhaps that was written by another version.")
         raise typer.Exit(1)
-    typer.echo("Equal to the log, bit for bit.")
+    if found.gone:
+        gone = ", ".join(name if name.startswith("the") else f"{count} {name}" for name, count in found.gone.items())
+        typer.echo(f"Not computed again, as people were erased whose data they need: {gone}.")
+    typer.echo("All else is equal to the log, bit for bit." if found.gone else "Equal to the log, bit for bit.")
 
 
 @command
@@ -217,16 +220,44 @@ def backup(
 
 
 @command
+def erase(
+    database: DatabaseUrl,
+    person: Annotated[str, typer.Argument(metavar="PERSON", help="Name of the person, as the app gave it.")],
+    cause: Annotated[str, typer.Option(help="Why; it stays in the log, so do not name the person.")],
+    keys: KeysPath = None,
+) -> None:
+    """Erase a person from a trial that is not served: withdraw them, and destroy the key of their name and contexts."""
+    from omg_trial.contract import Refusal
+    from omg_trial.desk import Desk
+    from omg_trial.log.database import Database, InUseError
+
+    with _reading(database, keys=keys) as (trial, _):
+        pass
+    try:
+        with contextlib.closing(Database(database, keys=keys)) as store:
+            desk = Desk(trial, store, new=False)
+            call = desk.prepare("erase", {"person": person, "cause": cause})
+            [answer] = desk.answer([call._replace(actor="omg-trial erase")])
+            if isinstance(answer, Refusal):
+                raise ValueError(answer.message)
+            typer.echo(f"The person was erased by event {desk.chain.head}. Destroy copies of the key file, too.")
+    except InUseError:
+        how = "an administrator can erase by POST /v1/people/PERSON/erase"
+        raise ValueError(f"the trial is served: {how}, or stop the service first") from None
+
+
+@command
 def export(
     database: DatabaseUrl,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write; it ends with .csv or .parquet.")],
     keys: KeysPath = None,
+    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="With people who have withdrawn.")] = False,
 ) -> None:
     """Write the decisions of a trial as one table, with a data dictionary beside it."""
     from omg_trial.export import write_decisions
 
     with _reading(database, keys=keys) as (trial, events):
-        for path in write_decisions(trial, events, out):
+        for path in write_decisions(trial, events, out, withdrawn=withdrawn):
             typer.echo(path)
 
 
@@ -258,17 +289,3 @@ def _existing_keys(keys: Path | None) -> Path | None:
     if keys is not None and not keys.is_file():
         raise ValueError(f"{keys}: there is no such key file")
     return keys
-
-
-class DiscreetFormatter(logging.Formatter):
-    """Names the kind of an exception, and not what it says: that may be about a person."""
-
-    def formatException(self, ei: object) -> str:  # noqa: N802 - the name is of logging
-        """Return the kind of an exception."""
-        return f"({ei[0].__name__})" if isinstance(ei, tuple) and isinstance(ei[0], type) else ""
-
-
-def _log_discreetly() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
-from omg_trial.clock import SteadyClock, contradiction
+from omg_trial.clock import SteadyClock, check_clock
 from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
 from omg_trial.contract.models import call_content
 from omg_trial.decisions import DecisionInputs
@@ -93,11 +93,8 @@ class Desk:
     def _correct_clock(self, correct: bool) -> None:
         """Refuse a clock that contradicts the log, as one of the two is wrong; or record that the clock is right."""
         now, hours = self.clock().astimezone(datetime.UTC), self.trial.watch.close_after_hours
-        wrong = contradiction(now, moment(self.state.time), hours if self.state.open else math.inf)
-        if wrong is not None and not correct:
-            advice = "if the clock is right, start with --correct-clock (`correct_clock`)"
-            raise ValueError(f"the clock is {wrong} the last event: set it; {advice}")
-        if wrong is not None:
+        last, most = moment(self.state.time), hours if self.state.open else math.inf
+        if check_clock(now, last, most, correct):
             before, self.state.time = self.state.time, ""  # from here on, time begins anew
             self._record("clock corrected", {"before": before}, now=now)
 
@@ -117,7 +114,14 @@ class Desk:
             self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
         for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
             self.state.apply(event)
+        self._forget()  # a key file from before may have been restored
         self.agent: ModelAgent = self.trainer.train(self.state.version.dataset, len(self.state.version.dataset))
+
+    def _forget(self) -> None:
+        """Destroy the keys of those who were erased."""
+        if held := [alias for alias in self.state.erased if self.store.keys.holds(alias)]:
+            self.store.forget(held)
+            self.trainer = Trainer(self.trial)  # the one before remembers what it has learned from
 
     def prepare(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> KeyedCall:
         """Return a checked call by its name and fields, such as "decide"; `Refusal` if something is wrong with it.
@@ -156,11 +160,12 @@ class Desk:
         return answers
 
     def _answer(self, request: KeyedCall) -> Answer:
-        self._check_seen(request.seen)
+        if request.seen is not None and not self.chain.has(request.seen):  # an older backup was restored, say
+            raise OlderLog(request.seen, self.chain.head)
         call, target, ring = request.call, request.target, self.store.keys
-        # Keyed: a call, and the key that an app has chosen, could be guessed otherwise.
         _, fields = content = call_content(self.trial, call, target)
-        key, asked, person = ring.mark("key", request.key), canonical(content), fields.get("person")
+        person = None if call.name == "erase" else fields.get("person")  # whose key it destroys
+        key, asked = ring.mark("key", request.key), canonical(content)
         # The same key may come twice in one batch, before the store has heard of the first.
         event, warning = self._keys.get(key) or self._stored(key), None
         if event is None:
@@ -179,11 +184,6 @@ class Desk:
             raise Refusal(422, "the key was used for another call: a new call needs a new key")
         assert event.answer is not None
         return Answer(event.answer, event.mark, warning)
-
-    def _check_seen(self, seen: str | None) -> None:
-        """Refuse a caller who has seen more than the log has: an older backup was restored, say."""
-        if seen is not None and not self.chain.has(seen):
-            raise OlderLog(seen, self.chain.head)
 
     def _stored(self, key: str) -> Event | None:
         """Return the event that answers a call with this key, if it is the one that was written."""
@@ -221,6 +221,7 @@ class Desk:
             for event in self._batch:
                 self.chain.add(event)
             self._batch, self._keys = [], {}
+            self._forget()
         except BaseException:
             self.lost = True  # the state is ahead of the store
             raise

@@ -47,6 +47,7 @@ class SavedState:
     secret: str
     records: list[Record]
     withdrawn: list[str]
+    erased: list[str]
     people: dict[str, Participant]
     halted: Halt | None
     halted_actions: dict[int, Halt]
@@ -80,6 +81,7 @@ def pack_state(state: State, agent: ModelAgent) -> bytes:
         model=model_digest(agent),
         records=list(state.episodes.values()),
         withdrawn=sorted(state.withdrawn),
+        erased=sorted(state.erased),
         plans=state.plans,
         versions=[(number, places(dataset), model, time) for number, dataset, model, time in state.versions],
         waiting=None if waits is None else (waits.number, places(waits.dataset), waits.model, waits.time),
@@ -137,7 +139,7 @@ def _unpack(saved: SavedState, missing_reward: float | None) -> State:
         setattr(state, name, vars(saved)[name])
     for record in saved.records:
         state.restore(record)
-    state.withdrawn, state.plans = set(saved.withdrawn), saved.plans
+    state.withdrawn, state.erased, state.plans = set(saved.withdrawn), set(saved.erased), saved.plans
 
     def dataset(places: list[int]) -> Dataset:
         return tuple(saved.examples[place] for place in places)

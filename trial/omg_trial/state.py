@@ -7,6 +7,7 @@ import datetime
 from typing import Any, NamedTuple
 
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
+from omg_trial.keys.marks import alias_of
 from omg_trial.log.events import FIRST_HASH, Event
 from omg_trial.people.participants import CONTROL, Halt, Participant, week_of
 from omg_trial.versions import Change, LearningTask, Version
@@ -54,6 +55,8 @@ class State:
         """The pause or the stop of the whole trial."""
         self.halted_actions: dict[int, Halt] = {}
         self.withdrawn: set[str] = set()
+        self.erased: set[str] = set()
+        """Aliases of people whose key was destroyed."""
         self.open: dict[int, None] = {}
         """Episodes that are under way, in the order in which they were opened."""
         self.plans: dict[str, KeptPlan] = {}
@@ -170,9 +173,24 @@ class State:
         return record
 
     def _on_withdrawn(self, event: Event, body: Body) -> None:
+        self.withdrawn.add(body["person"])
+        self._take_out(body["person"])
+
+    def _on_erased(self, event: Event, body: Body) -> None:
+        self.erased.add(body["person"])
+        # By name while the key is there, by alias after it was destroyed.
+        for person in [each for each in (*self.people, *self.withdrawn) if alias_of(self.secret, each) in self.erased]:
+            self.withdrawn.discard(person)
+            self._take_out(person)
+        if self.learning is not None and any(self.has_left(each.person) for each in self.learning.dataset):
+            self.learning = None  # what it learns from is gone; it begins again
+
+    def has_left(self, person: str) -> bool:
+        """Return whether somebody has withdrawn or was erased."""
+        return person in self.withdrawn or alias_of(self.secret, person) in self.erased
+
+    def _take_out(self, person: str) -> None:
         """Take the person out of everything: what is left is as if they had never been there."""
-        person = body["person"]
-        self.withdrawn.add(person)
         for number in self.of_person.pop(person, []):
             del self.episodes[number]
             self.open.pop(number, None)
@@ -193,8 +211,8 @@ class State:
         self.latest = body["version"]
         # Somebody may have withdrawn while the model learned; `stale` then makes it learn again without them.
         version = Version(self.latest, self.learning.dataset, body["model"], event.time)
-        for person in {each.person for each in version.dataset} & self.withdrawn:
-            version = version.without(person)
+        for person in {each.person for each in version.dataset}:
+            version = version.without(person) if self.has_left(person) else version
         if body["published"]:
             self.versions = [*self.versions, version][-KEPT_VERSIONS:]
         elif body["cause"] is None:

@@ -132,7 +132,7 @@ class _Reader:
         if kind == "founded":
             self._found(body)
         elif kind == "enrolled":
-            problems += self._arm(body, body["given"][0])
+            problems += self._arm(body, body["given"])
         elif kind == "opened":
             problems += self._open(number, body)
             problems += self._drawn_ahead(number, json.loads(answer or "{}").get("drawn"))

@@ -15,9 +15,10 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from omg_trial.cli import DiscreetFormatter, app
+from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
+from omg_trial.log.traces import DiscreetFormatter
 from omg_trial.rehearsal import describe_rehearsal, random_context, rehearse
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.explain import explain_trial

@@ -46,7 +46,7 @@ class Contract:
             _narrow(calls.Open, context=context),
             _narrow(calls.Decide, step=step, state=state, action=action | None),
             _narrow(calls.Report, step=step, reward=reward, next_state=state | None),
-            *(calls.Close, calls.Enrol, calls.Withdraw, calls.Learn, calls.RollBack, calls.Publish),
+            *(calls.Close, calls.Enrol, calls.Withdraw, calls.Erase, calls.Learn, calls.RollBack, calls.Publish),
             *(_narrow(call, action=action | None) for call in (calls.Pause, calls.Resume, calls.Stop)),
         ]
         self.calls = {call.name: call for call in kinds}
