@@ -57,12 +57,13 @@ LAYERS = {
         "*": "keys log trial_file contract people",
         "handlers": "* keys log trial_file contract people",
         "desk": "* keys log trial_file contract people handlers",
-        "rehearsal": "* log trial_file contract people desk",
-        "analysis": "trial_file",
         "export": "* keys log trial_file contract people",
+        "analysis": "trial_file",
         "watching": "* log trial_file contract people handlers desk export",
-        "service": "* log trial_file contract people handlers desk watching",
-        "web": "* log trial_file contract people handlers desk rehearsal export watching service tokens",
+        "rehearsal": "* log trial_file contract people handlers desk export analysis watching",
+        "operation": "* log trial_file contract people handlers desk watching",
+        "service": "* log trial_file contract people handlers desk watching operation",
+        "web": "* log trial_file contract people handlers desk rehearsal export watching operation service tokens",
     },
 }
 """What a room may import of its own package, besides itself; `*` are the modules in no folder and without a line.

@@ -114,14 +114,8 @@ class Desk:
             self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
         for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
             self.state.apply(event)
-        self._forget()  # a key file from before may have been restored
+        self.store.forget(self.state.erased)  # a key file from before may have been restored
         self.agent: ModelAgent = self.trainer.train(self.state.version.dataset, len(self.state.version.dataset))
-
-    def _forget(self) -> None:
-        """Destroy the keys of those who were erased."""
-        if held := [alias for alias in self.state.erased if self.store.keys.holds(alias)]:
-            self.store.forget(held)
-            self.trainer = Trainer(self.trial)  # the one before remembers what it has learned from
 
     def prepare(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> KeyedCall:
         """Return a checked call by its name and fields, such as "decide"; `Refusal` if something is wrong with it.
@@ -221,7 +215,8 @@ class Desk:
             for event in self._batch:
                 self.chain.add(event)
             self._batch, self._keys = [], {}
-            self._forget()
+            if self.store.forget(self.state.erased):
+                self.trainer = Trainer(self.trial)  # the one before remembers what it has learned from
         except BaseException:
             self.lost = True  # the state is ahead of the store
             raise
@@ -284,11 +279,15 @@ class Desk:
         if (task := self.state.learning) is not None:
             self.publish_model(task, self.trainer.learn(task))
 
-    def note(self, severity: str, check: str, message: str) -> None:
-        """Record an incident."""
+    def record(self, kind: str, body: dict[str, Any]) -> None:
+        """Record what the service itself has found or done."""
         with self._all_or_nothing():
             self._start()
-            self._record("incident", {"severity": severity, "check": check, "message": message})
+            self._record(kind, body)
+
+    def note(self, severity: str, check: str, message: str) -> None:
+        """Record an incident."""
+        self.record("incident", {"severity": severity, "check": check, "message": message})
 
     def snapshot(self) -> None:
         """Keep the state, so that the next start need not fold all events. Its digest is an event."""

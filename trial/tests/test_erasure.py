@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import sqlite3
 
 import pytest
@@ -29,14 +30,22 @@ def bytes_of(path):
     return b"".join(each.read_bytes() for each in sorted(path.parent.glob(f"{path.name}*")))
 
 
-@pytest.fixture
-def path(tmp_path):
-    """A trial of ten people who have learned models, with a snapshot in the middle."""
-    with contextlib.closing(Database(tmp_path / "trial.db")) as store:
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A trial of four people that has learned models, with a snapshot in the middle."""
+    folder = tmp_path_factory.mktemp("played")
+    with contextlib.closing(Database(folder / "trial.db")) as store:
         at = Desk(trial(LEARNS), store, clock=Clock())
         Trialist(at, seed=0, people=4, overlapping=2).play(8)
         at.snapshot()
         Trialist(at, seed=1, people=4, overlapping=2).play(6)
+    return folder
+
+
+@pytest.fixture
+def path(played, tmp_path):
+    for name in ("trial.db", "trial.keys"):
+        shutil.copy(played / name, tmp_path / name)
     return tmp_path / "trial.db"
 
 

@@ -70,6 +70,9 @@ class Wild:
             at.snapshot()
         elif what == "note":
             at.note("yellow", "support", "something is wrong")
+            number = at.state.incidents[-1 - int(pick(min(2, len(at.state.incidents))))].number
+            at.record("alerted", {"channel": "webhook", **({"incident": number} if pick(2) else {"digest": "today"})})
+            at.call("acknowledge", {"incident": number, "note": "seen"})
         elif what == "open":
             named = {"occasion": f"o{pick(3)}"} if pick(2) else {}
             at.call("open", {"person": name, "context": person(int(name[1:])), **named, **can})
@@ -82,7 +85,8 @@ class Wild:
         elif what == "close":
             at.call("close", {"episode": episode})
         elif what == "withdraw":
-            at.call("withdraw", {"person": name})
+            gone = {"cause": "asked to"} if pick(2) else {}
+            at.call("erase" if gone else "withdraw", {"person": name, **gone})
         elif what == "learn":
             at.call("learn", {})
         else:

@@ -251,6 +251,10 @@ GREEDY = TEXT.replace("floor = 0.1", "floor = 0.1\ngamma = 1e9")
 LABELS = TEXT[: TEXT.index("[context.columns]")] + '[context]\nlabels = ["young", "old"]\n[rewards]\n[dynamics]\n'
 
 
+def mail_server_down(scene):
+    scene.process.unsent["e-mail"] = "ConnectionRefusedError"
+
+
 def all_is_known(scene):
     """Judge the trial by somebody else, to whom everything is settled."""
     told = Losses(episodes=10, total=1.0, week=0.1, settled=1.0, reason="")
@@ -293,6 +297,7 @@ WRONG = {
     "no token": ("unauthorised calls", "yellow", refused(*["401"] * 6, *["403"] * 5), "", TEXT),
     "out of memory": ("memory", "yellow", out_of_memory, "", TEXT),
     "disk full": ("disk", "red", disk_full, "", TEXT),
+    "alerts are not taken": ("alerts", "yellow", mail_server_down, "", TEXT),
 }
 
 

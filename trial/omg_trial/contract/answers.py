@@ -130,6 +130,14 @@ class RolledBack(BaseModel):
     event: int
 
 
+class Acknowledged(BaseModel):
+    """An incident that somebody looks after."""
+
+    incident: int
+    event: int
+    note: str
+
+
 class Health(BaseModel):
     """Whether the service answers, and where its log is."""
 

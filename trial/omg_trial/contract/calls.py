@@ -90,6 +90,7 @@ Occasion = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$",
 Episode = Annotated[int, Field(ge=1, le=2**53), WHOLE]
 Step = Annotated[int, Field(ge=0), WHOLE]
 Count = Annotated[int, Field(ge=0, le=10**9), WHOLE]
+Note = Annotated[str, Field(min_length=1, max_length=2000, examples=["The app's team has a mend; out tomorrow."])]
 Cause = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_printable)]
 Zone = Annotated[str, Field(max_length=60, examples=["Europe/Berlin"]), AfterValidator(_zone)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-02"]), AfterValidator(_day)]
@@ -107,7 +108,7 @@ class Call(BaseModel):
 
     model_config = STRICT
     name: ClassVar[str]
-    target: ClassVar[Literal["episode", "person"] | None] = None
+    target: ClassVar[Literal["episode", "person", "incident"] | None] = None
     """What the call is about, if that is no field of it."""
 
 
@@ -271,6 +272,13 @@ class RollBack(Call):
 
     name = "roll back"
     version: Count
+
+
+class Acknowledge(Call):
+    """Say that somebody looks after an incident, with a note for those who read of it later."""
+
+    name, target = "acknowledge", "incident"
+    note: Note
 
 
 class AskPolicy(BaseModel):

@@ -47,6 +47,7 @@ class Contract:
             _narrow(calls.Decide, step=step, state=state, action=action | None),
             _narrow(calls.Report, step=step, reward=reward, next_state=state | None),
             *(calls.Close, calls.Enrol, calls.Withdraw, calls.Erase, calls.Learn, calls.RollBack, calls.Publish),
+            calls.Acknowledge,
             *(_narrow(call, action=action | None) for call in (calls.Pause, calls.Resume, calls.Stop)),
         ]
         self.calls = {call.name: call for call in kinds}
@@ -129,6 +130,7 @@ def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
 
 _TARGETS: dict[str, type[BaseModel]] = {
     "episode": pydantic.create_model("OfEpisode", __config__=STRICT, episode=(Episode, ...)),
+    "incident": pydantic.create_model("OfIncident", __config__=STRICT, incident=(Episode, ...)),
     "person": pydantic.create_model("OfPerson", __config__=STRICT, person=(Person, ...)),
 }
 

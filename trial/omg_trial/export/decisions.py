@@ -52,7 +52,7 @@ def fold_played(trial: Trial, events: Iterable[Event]) -> PlayedTrial:
         state.apply(event)
     kept = {number: record for number, record in state.episodes.items() if not record.person.startswith(ALIAS)}
     erased = {record.person for record in state.episodes.values()} - {record.person for record in kept.values()}
-    return PlayedTrial(kept, drawn, withdrawn, len(erased))
+    return PlayedTrial(kept, drawn, {each for each in withdrawn if not each.startswith(ALIAS)}, len(erased))
 
 
 def decisions(trial: Trial, events: Iterable[Event], *, withdrawn: bool = False) -> pandas.DataFrame:
@@ -115,31 +115,28 @@ def write_decisions(
     ...     [each.name for each in write_decisions(desk.trial, desk.store.read(), f"{folder}/table.csv")]
     ['table.csv', 'table.md']
     """
+    found = fold_played(trial, events)
+    frame, left = _table(trial, found, withdrawn), 0 if withdrawn else len(found.withdrawn)
+    target = write_table(frame, path)
+    with whole_file(target.with_suffix(".md")) as file:
+        file.write_text(dictionary(trial, len(frame), left, found.erased), encoding="utf-8")
+    return [target, target.with_suffix(".md")]
+
+
+def write_table(frame: pandas.DataFrame, path: str | os.PathLike[str]) -> Path:
+    """Write a table whose name ends with .csv or .parquet; return its path."""
     target = file_path(path)
     if target.suffix not in ENDINGS:
         raise ValueError(f"`path` must end with {' or '.join(ENDINGS)}, got {target.name!r}")
-    found, explained = fold_played(trial, events), target.with_suffix(".md")
-    frame = _table(trial, found, withdrawn)
     target.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(target) as file:
         if target.suffix == ".csv":
-            texts = [name for name, column in columns(trial).items() if column.kind == "string"]
-            safe = {name: frame[name].map(csv_cell, na_action="ignore") for name in texts}
+            safe = {name: frame[name].map(csv_cell, na_action="ignore") for name in frame.select_dtypes("string")}
             # With both characters in the end of a line, a text that has one of them is quoted, and splits no row.
             frame.assign(**safe).to_csv(file, index=False, lineterminator="\r\n")
         else:
             frame.to_parquet(file, index=False)
-    with whole_file(explained) as file:
-        file.write_text(
-            dictionary(
-                trial,
-                len(frame),
-                0 if withdrawn else sum(not each.startswith(ALIAS) for each in found.withdrawn),
-                found.erased,
-            ),
-            encoding="utf-8",
-        )
-    return [target, explained]
+    return target
 
 
 class DecisionRow(NamedTuple):

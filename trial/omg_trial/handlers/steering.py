@@ -41,6 +41,18 @@ def handle_roll_back(at: DecisionInputs, call: calls.RollBack, _: None) -> Handl
     return Handled("rolled back", {"version": call.version}, answers.RolledBack(version=call.version, event=at.number))
 
 
+def handle_acknowledge(at: DecisionInputs, call: calls.Acknowledge, incident: int) -> Handled:
+    """Note that somebody looks after an incident."""
+    try:
+        _, known = at.state.find_incident(incident)
+    except KeyError:
+        raise Refusal(404, f"there is no incident {incident}") from None
+    if known.note is not None:
+        raise Refusal(409, f"incident {incident} was acknowledged: {known.note:.100}")
+    answer = answers.Acknowledged(incident=incident, event=at.number, note=call.note)
+    return Handled("acknowledged", {"incident": incident, "note": call.note}, answer)
+
+
 def handle_publish(at: DecisionInputs, call: calls.Publish, _: None) -> Handled:
     """Use the model that waits; the event keeps the checks that were not green at that time."""
     waiting = at.state.waiting

@@ -29,4 +29,5 @@ _HANDLERS: dict[str, Callable[..., Handled]] = {
     "erase": steering.handle_erase,
     "learn": steering.handle_learn,
     "roll back": steering.handle_roll_back,
+    "acknowledge": steering.handle_acknowledge,
 }

@@ -124,7 +124,7 @@ class KeyRing:
         if alias not in self._keys and self.path is not None and self.path.exists() and not self._new:
             self._load(self.path)  # beside a service that writes, there may be more keys by now
         if self.secret and alias in self._keys and not self.holds(alias):
-            return {**dict.fromkeys(PRIVATE), **rest, "context": ""}
+            return {**dict.fromkeys(PRIVATE), **rest, "context": "", "zone": ""}
         try:
             private = _decrypt(self._key(alias), base64.b64decode(body["sealed"]), alias)
         except InvalidTag:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import sqlite3
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -209,16 +209,22 @@ class Database:
             connection.execute(_snapshots.insert(), [snapshot._asdict()])
             connection.commit()
 
-    def forget(self, aliases: Sequence[str]) -> None:
-        """Destroy the keys of these people, and the snapshot, which has their contexts."""
+    def forget(self, aliases: Iterable[str]) -> bool:
+        """Destroy the keys of these people, and the snapshot, which has their contexts; return whether there were any.
+
+        The snapshot's key goes with theirs: a copy of it somewhere else cannot be read any more either.
+        """
+        held = [alias for alias in aliases if self.keys.holds(alias)]
         try:
-            for alias in aliases:
+            for alias in held:
                 self.keys.destroy(alias)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
-        with self._connected() as connection:
-            connection.execute(_snapshots.delete())
-            connection.commit()
+        if held:
+            with self._connected() as connection:
+                connection.execute(_snapshots.delete())
+                connection.commit()
+        return bool(held)
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot."""
@@ -231,7 +237,7 @@ class Database:
 
     def _rows(self, query: sql.Select[Any], **values: Any) -> list[Any]:
         with self._connected() as connection:
-            rows = list(connection.execute(query, values))
+            rows = list(connection.execute(query, values).all())
             connection.rollback()  # nothing is held while nobody asks
             return rows
 

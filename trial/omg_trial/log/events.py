@@ -93,8 +93,9 @@ class Event:
         It is the SHA-256 of the canonical text of [before, number, time, kind, body, key, request, answer]. All events
         are hashed at every start: the text is put together by hand, and the body is not decoded.
         """
-        called = [None if each is None else _quoted(each) for each in (self.key, self.request, self.answer)]
-        key, request, answer = ("null" if each is None else each for each in called)
+        key = "null" if self.key is None else _quoted(self.key)
+        request = "null" if self.request is None else _quoted(self.request)
+        answer = "null" if self.answer is None else _quoted(self.answer)
         head = f'["{before}",{self.number},{_quoted(self.time)},{_quoted(self.kind)}'
         return hashlib.sha256(f"{head},{self.text},{key},{request},{answer}]".encode()).hexdigest()
 
@@ -200,7 +201,7 @@ class Chain:
         return self._hashes[32 * number - 32 : 32 * number].hex() if number else FIRST_HASH
 
     def has(self, mark: str) -> bool:
-        """Return whether NUMBER:HASH is of one of the events."""
+        """Return whether the event with this NUMBER:HASH is there."""
         number, _, found = mark.partition(":")
         return int(number) <= len(self) and self.hash(int(number)) == found
 

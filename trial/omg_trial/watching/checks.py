@@ -40,6 +40,7 @@ CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
     "unauthorised calls": system.unauthorised,
     "memory": system.memory,
     "disk": system.disk,
+    "alerts": system.alerts,
     "settled": settled,
 }
 

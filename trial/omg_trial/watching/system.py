@@ -80,3 +80,9 @@ def disk(view: TrialView) -> Verdict:
     shown = "unknown" if free is None else f"{free:.0f} MB"
     bad = free is not None and free < least
     return RED if bad else GREEN, f"free on disk: {shown}, needed are {least:.0f} MB"
+
+
+def alerts(view: TrialView) -> Verdict:
+    """Tell whether alerts to the team are taken."""
+    unsent = [f"{name} ({cause})" for name, cause in sorted(view.process.unsent.items())]
+    return yellow_if(bool(unsent), f"alerts that were not taken: {', '.join(unsent) or 'none'}")

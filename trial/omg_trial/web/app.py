@@ -60,11 +60,15 @@ async def _person(person: Annotated[calls.Person, Path()]) -> str:
     return person
 
 
+async def _incident(incident: Annotated[calls.Episode, Path()]) -> int:
+    return incident
+
+
 async def _nothing() -> None:
     return None
 
 
-_TARGETS = {"episode": _episode, "person": _person, None: _nothing}
+_TARGETS = {"episode": _episode, "person": _person, "incident": _incident, None: _nothing}
 """Reads what a call is about from its path."""
 
 
@@ -136,6 +140,7 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     add_call("/v1/people/{person}/erase", "erase", answers.Erased, by_administrator)
     add_call("/v1/learn", "learn", answers.LearningStarted, by_administrator)
     add_call("/v1/roll-back", "roll back", answers.RolledBack, by_administrator)
+    add_call("/v1/incidents/{incident}/acknowledge", "acknowledge", answers.Acknowledged, by_administrator)
 
     async def show(look: Callable[[Desk], BaseModel]) -> Response:
         text = await asyncio.wrap_future(service.submit(lambda at: canonical(look(at).model_dump())))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import uvicorn
 
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
+from omg_trial.operation.channels import channels
 from omg_trial.rehearsal import rehearse
 from omg_trial.service import Service
 from omg_trial.tokens import Tokens
@@ -35,6 +37,7 @@ def serving(
     keys: str | os.PathLike[str] | None = None,
     correct_clock: bool = False,
     new: bool | None = None,
+    clock: Callable[[], datetime.datetime] | None = None,
 ) -> Iterator[str]:
     """Serve a trial until the block ends, and yield the address. Calls that are under way at the end are answered.
 
@@ -52,8 +55,9 @@ def serving(
         0 is any that is free.
     keys : path or None, default None
         The key file; by default it lies beside a SQLite file.
-    correct_clock, new
-        Whether the clock is right although the log says otherwise, and whether a trial is founded; see `Desk`.
+    correct_clock, new, clock
+        Whether the clock is right although the log says otherwise, whether a trial is founded, and the clock itself;
+        see `Desk`.
 
     Examples
     --------
@@ -64,12 +68,13 @@ def serving(
     ...         print(httpx.get(f"{address}/v1/health").json()["status"])
     ready
     """
+    told = channels(trial.alerts)  # a secret that is missing is noticed before anything else
     with (
         contextlib.closing(Database(database, keys=keys)) as store,
         contextlib.closing(_listener(host, port)) as listener,
     ):
         rehearse(trial, people=1)  # so that nobody waits for a compiler
-        service = Service(Desk(trial, store, correct_clock=correct_clock, new=new))
+        service = Service(Desk(trial, store, correct_clock=correct_clock, new=new, clock=clock), told)
         app = make_app(service, Tokens(tokens))
         config = uvicorn.Config(
             app,

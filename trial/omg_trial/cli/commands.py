@@ -1,4 +1,4 @@
-"""The command line of a trial: check, token, serve, replay, verify, backup, export.
+"""The command line of a trial: check, token, serve, replay, verify, export; `operation.py` has those of its operation.
 
 Exit codes: 0 done, 1 the log is not what was written, 2 bad usage. Heavy imports are inside the commands, so that
 `omg-trial --help` is quick.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import os
 import signal
 import threading
@@ -23,6 +22,7 @@ from omg_trial.log.traces import log_discreetly
 
 if TYPE_CHECKING:
     from omg_trial.log.events import Event
+    from omg_trial.replay import Replay
     from omg_trial.trial_file import Trial
 
 app = typer.Typer(
@@ -135,11 +135,7 @@ def serve(
         trial, store, known, keys=secrets, host=host, port=port, correct_clock=correct_clock, new=new
     ) as address:
         typer.echo(f"{trial.name}: {address}")
-        # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
-        ended = threading.Event()
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, lambda *_: ended.set())
-        ended.wait()
+        until_signal()
 
 
 @command
@@ -154,10 +150,17 @@ def replay(
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
     from omg_trial import replay as replays
     from omg_trial.trial_file import Trial
+
+    with reading(database, expect, keys) as (trial, events):
+        found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
+    show_replay(found)
+
+
+def show_replay(found: Replay) -> None:
+    """Print what a replay has found; exit code 1 if it differs from the log."""
+    from omg_trial.log.machine import TOLERANCE
     from omg_trial.trial_file.explain import counted
 
-    with _reading(database, expect, keys) as (trial, events):
-        found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
     counts = f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions, 'decision')}"
     typer.echo(f"{found.state.number} events: {counts}, {counted(found.versions, 'model')} computed again.")
     for source, count in found.fallbacks.items():
@@ -171,7 +174,13 @@ def replay(
     if found.gone:
         gone = ", ".join(name if name.startswith("the") else f"{count} {name}" for name, count in found.gone.items())
         typer.echo(f"Not computed again, as people were erased whose data they need: {gone}.")
-    typer.echo("All else is equal to the log, bit for bit." if found.gone else "Equal to the log, bit for bit.")
+    if found.gone and found.bits:
+        typer.echo("All else is equal to the log, bit for bit.")
+    elif found.bits:
+        typer.echo("Equal to the log, bit for bit.")
+    else:
+        much = f"probabilities differ by {found.largest:.1g} at most, allowed are {TOLERANCE:g}"
+        typer.echo(f"Equal to the log, of which another processor or BLAS has computed a part: {much}.")
 
 
 @command
@@ -182,7 +191,7 @@ def verify(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None
     from omg_trial.log.events import BrokenChainError
 
     verifier.mark(expect)
-    with contextlib.closing(Database(_existing(database), writing=False, keys=keys)) as store:
+    with contextlib.closing(Database(existing(database), writing=False, keys=keys)) as store:
         rows = (event.row for event in store.read())
         kept = store.snapshot()
         try:
@@ -195,81 +204,26 @@ def verify(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None
         raise typer.Exit(1)
 
 
-@command
-def backup(
-    database: DatabaseUrl,
-    copy: Annotated[Path, typer.Argument(metavar="FILE", help="A new SQLite file, which can be served.")],
-) -> None:
-    """Copy a log to a file, also while a service writes; every event is verified. Print its head."""
-    from omg_cmdp.persistence import whole_file
-    from omg_trial.log.database import Database
-    from omg_trial.log.events import Chain, verified
-
-    if copy.exists():
-        raise ValueError(f"{copy}: there is something already; name a new file")
-    chain = Chain()
-    with _reading(database) as (_, events), whole_file(copy) as file:
-        with contextlib.closing(Database(file)) as target:
-            checked = verified(events)
-            while some := list(itertools.islice(checked, 1000)):
-                target.append(some)
-                for event in some:
-                    chain.add(event)
-        file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
-    typer.echo(f"{len(chain)} events are copied to {copy}. Head: {chain.head}")
-
-
-@command
-def erase(
-    database: DatabaseUrl,
-    person: Annotated[str, typer.Argument(metavar="PERSON", help="Name of the person, as the app gave it.")],
-    cause: Annotated[str, typer.Option(help="Why; it stays in the log, so do not name the person.")],
-    keys: KeysPath = None,
-) -> None:
-    """Erase a person from a trial that is not served: withdraw them, and destroy the key of their name and contexts."""
-    from omg_trial.contract import Refusal
-    from omg_trial.desk import Desk
-    from omg_trial.log.database import Database, InUseError
-
-    with _reading(database, keys=keys) as (trial, _):
-        pass
-    try:
-        with contextlib.closing(Database(database, keys=keys)) as store:
-            desk = Desk(trial, store, new=False)
-            call = desk.prepare("erase", {"person": person, "cause": cause})
-            [answer] = desk.answer([call._replace(actor="omg-trial erase")])
-            if isinstance(answer, Refusal):
-                raise ValueError(answer.message)
-            typer.echo(f"The person was erased by event {desk.chain.head}. Destroy copies of the key file, too.")
-    except InUseError:
-        how = "an administrator can erase by POST /v1/people/PERSON/erase"
-        raise ValueError(f"the trial is served: {how}, or stop the service first") from None
-
-
-@command
-def export(
-    database: DatabaseUrl,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write; it ends with .csv or .parquet.")],
-    keys: KeysPath = None,
-    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="With people who have withdrawn.")] = False,
-) -> None:
-    """Write the decisions of a trial as one table, with a data dictionary beside it."""
-    from omg_trial.export import write_decisions
-
-    with _reading(database, keys=keys) as (trial, events):
-        for path in write_decisions(trial, events, out, withdrawn=withdrawn):
-            typer.echo(path)
+def until_signal() -> None:
+    """Wait until the process is asked to end."""
+    # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
+    ended = threading.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: ended.set())
+    ended.wait()
 
 
 @contextlib.contextmanager
-def _reading(url: str, expect: str | None = None, keys: Path | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
+def reading(url: str, expect: str | None = None, keys: Path | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
     """Yield the trial of a database, and its events; also beside a service that writes."""
     from omg_trial.log.database import Database
     from omg_trial.log.events import ending, verified
     from omg_trial.state import State
     from omg_trial.trial_file import Trial
 
-    with contextlib.closing(Database(_existing(url), writing=False, keys=_existing_keys(keys))) as store:
+    if keys is not None and not keys.is_file():
+        raise ValueError(f"{keys}: there is no such key file")
+    with contextlib.closing(Database(existing(url), writing=False, keys=keys)) as store:
         kept = store.snapshot()
         least = 0 if kept is None else kept.number
         founded = next(ending(verified(store.read()), least, expect), None)
@@ -279,13 +233,8 @@ def _reading(url: str, expect: str | None = None, keys: Path | None = None) -> I
         yield Trial.parse(founded.body["file"], f"{url}, event 1"), ending(store.read(), least, expect)
 
 
-def _existing(url: str) -> str:
+def existing(url: str) -> str:
+    """Return the URL of a database that is there."""
     if "://" not in url and not Path(url).is_file():
         raise ValueError(f"{url}: there is no such database")
     return url
-
-
-def _existing_keys(keys: Path | None) -> Path | None:
-    if keys is not None and not keys.is_file():
-        raise ValueError(f"{keys}: there is no such key file")
-    return keys
