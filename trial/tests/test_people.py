@@ -87,7 +87,12 @@ def test_the_consent_and_the_end_are_days_of_the_person():
 
 @pytest.mark.parametrize(
     ("zone", "switch"),
-    [("Europe/Berlin", "2026-03-29"), ("Europe/Berlin", "2026-10-25"), ("America/New_York", "2026-03-08")],
+    [
+        ("Europe/Berlin", "2026-03-29"),
+        ("Europe/Berlin", "2026-10-25"),
+        ("America/New_York", "2026-03-08"),
+        ("America/New_York", "2026-11-01"),
+    ],
 )
 def test_windows_and_weeks_are_of_the_persons_clock_on_the_day_it_is_changed(zone, switch):
     """The window opens at 08:00 there, a Sunday; at midnight the week begins anew, 23 or 25 hours after the last."""
