@@ -103,7 +103,8 @@ def _counts(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
         "decisions": len(steps),
         "people": len({each.person for each in steps}),
         "fallbacks": sum(each.choice.cause is not None for each in steps),
-        "rules": sum(bool(each.choice.rules) for each in steps),
+        "unavailable": sum(not each.choice.probabilities for each in steps),
+        "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
         "missing": sum(each.time <= due for each in silent),
         "waiting": sum(each.time > due for each in silent),
     }
