@@ -12,10 +12,11 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import instance_of
 from omg_trial.contract.calls import Decide
-from omg_trial.decisions import DecisionInputs, PolicySource, decide_step, draw_arm, make_plan, uniform
+from omg_trial.decisions import DecisionInputs, PolicySource, decide_step, draw_arm, grant_allowance, make_plan, uniform
 from omg_trial.learning import Trainer, model_digest
 from omg_trial.log.events import Event, canonical, verified
 from omg_trial.log.machine import TOLERANCE, machine
+from omg_trial.people.participants import Participant
 from omg_trial.rules import moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
@@ -101,6 +102,12 @@ class Replay:
             self.policies += 1
         if not self._same(again.tolist(), body["policy"]):
             self._differ(event, f"another policy ({body['source']})")
+        at = DecisionInputs(self.trial, self.state, self.agent, moment(event.time))
+        person = self.state.people.get(body["person"]) or Participant(arm=body["arm"], zone=body["zone"], enrolled="")
+        allowance = grant_allowance(at, person, body["person"], body["occasion"], again) if body["available"] else None
+        for name, value in (body["allowance"] or {"until": None}).items():
+            if not self._same(allowance and allowance._asdict()[name], value):
+                self._differ(event, f"another allowance ({name})")
         if body["version"] != self.state.version.number:
             self._differ(event, f"version {body['version']}, in use was {self.state.version.number}")
 
@@ -119,7 +126,8 @@ class Replay:
             again = {"drawn": draw_index(np.array(body["probabilities"]), number)}
         else:
             action = trial.actions[body["action"]] if body["acted"] else None
-            asked = {"device_time": body["device_time"], "available": body["rules"] != ["unavailable"]}
+            asked = {name: body[name] for name in ("device_time", "allowance")}
+            asked["available"] = body["rules"] != ["unavailable"]
             call = Decide(step=body["step"], state=trial.states[body["state"]], action=action, **asked)
             again = decide_step(DecisionInputs(trial, self.state, self.agent, moment(event.time)), record, call)
         for name, value in again.items():
