@@ -131,7 +131,7 @@ def test_a_blinded_reader_sees_no_outcome_and_nothing_by_action(scene):
     steps = [step for episode in history(scene.desk, "q1", blinded=True)["episodes"] for step in episode["steps"]]
     hidden = {step["decision"]["action"] for step in steps} | {step["outcome"]["reward"] for step in steps}
     assert hidden == {None}
-    assert {step["decision"]["version"] for step in steps} == set(range(6))
+    assert {step["decision"]["source"] for step in steps} == {None}  # it would tell the arm
 
 
 def test_days_are_those_of_the_trial():

@@ -130,8 +130,7 @@ class Client:
         the service hears of it later, and its `event` is None. With weekly limits the table is an allowance, which
         ends with the person's week. Without a table, or after that, `UnreachableError` is raised.
         """
-        path, body = _path(episode, "decisions"), {"step": step, "state": state}
-        body |= {} if available else {"available": False}
+        path, body = _path(episode, "decisions"), {"step": step, "state": state, "available": available}
         with self._lock:
             call = self._outbox.call(path, body, waits=False)
             try:

@@ -12,7 +12,7 @@ from omg_cmdp.oracles.feature_map import Category
 from omg_trial.desk import Desk
 from omg_trial.episodes import Record
 from omg_trial.handlers.handled import find_person
-from omg_trial.state import Incident
+from omg_trial.incident import Incident
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching import course
 from omg_trial.watching.checks import Finding, findings
@@ -53,7 +53,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "halted_actions": {trial.actions[each]: halt._asdict() for each, halt in view.state.halted_actions.items()},
         "paused": sum(each.paused is not None for each in view.state.people.values()),
         "waiting": _waiting(view),
-        "withdrawn": len(view.state.withdrawn),
+        "withdrawn": len(view.state.withdrawn) + len(view.state.erased),
         "episodes": len(view.state.episodes),
         "episodes_under_way": len(under_way),
         "rewards_due": len(view.due),
