@@ -21,6 +21,7 @@ from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 from omg_trial.contract.calls import Decide
 from omg_trial.episodes import Record
+from omg_trial.keys.marks import alias_of
 from omg_trial.log.events import canonical
 from omg_trial.people.participants import CONTROL, LEARNING, week_of
 from omg_trial.rules import apply_rules, moment
@@ -180,12 +181,12 @@ def draw_arm(at: DecisionInputs, person: str) -> str:
 def uniform(secret: str, person: str, occasion: str, step: int) -> float:
     """Return the number in [0, 1) of one step, from which its action is drawn.
 
-    It is the first 53 bits of the HMAC-SHA-256 of person, occasion and step under the trial's secret, and so depends on
-    no other person, on no order of calls, on no clock, and not on how often the occasion was opened.
+    It is the first 53 bits of the HMAC-SHA-256 of the person's alias, occasion and step under the trial's secret: it
+    depends on no other person, on no order of calls, on no clock, and not on how often the occasion was opened.
 
     >>> uniform("a", "p1", "day 1", 0) == uniform("a", "p1", "day 1", 0) != uniform("a", "p1", "day 1", 1)
     True
     """
-    name = canonical([person, occasion, step]).encode()
+    name = canonical([alias_of(secret, person), occasion, step]).encode()
     mark = hmac.new(secret.encode(), name, hashlib.sha256).digest()
     return float(int.from_bytes(mark[:8], "big") >> 11) * 2.0**-53

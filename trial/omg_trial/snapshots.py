@@ -17,11 +17,12 @@ from pydantic import TypeAdapter
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import joint_state, pack_arrays, part_of, unpack_arrays
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record
+from omg_trial.incident import Incident
 from omg_trial.learning import model_digest
 from omg_trial.log.database import Database
 from omg_trial.log.events import BrokenChainError, Chain
 from omg_trial.people.participants import Halt, Participant
-from omg_trial.state import Incident, State
+from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
 from omg_trial.versions import Change, LearningTask, Version
 
@@ -47,6 +48,7 @@ class SavedState:
     secret: str
     records: list[Record]
     withdrawn: list[str]
+    erased: list[str]
     people: dict[str, Participant]
     halted: Halt | None
     halted_actions: dict[int, Halt]
@@ -81,6 +83,7 @@ def pack_state(state: State, agent: ModelAgent) -> bytes:
         model=model_digest(agent),
         records=list(state.episodes.values()),
         withdrawn=sorted(state.withdrawn),
+        erased=sorted(state.erased),
         plans=state.plans,
         versions=[(number, places(dataset), model, time) for number, dataset, model, time in state.versions],
         waiting=None if waits is None else (waits.number, places(waits.dataset), waits.model, waits.time),
@@ -125,8 +128,9 @@ def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, d
         return fresh, None
     if anchor.body["digest"] != hashlib.sha256(kept.content).hexdigest():
         return fresh, None
+    content = store.keys.unseal_snapshot(kept.content)
     try:
-        return unpack_state(trial, kept.content)
+        return (fresh, None) if content is None else unpack_state(trial, content)
     except ValueError:  # of an earlier version of this software: everything is folded
         return fresh, None
 
@@ -137,7 +141,7 @@ def _unpack(saved: SavedState, missing_reward: float | None) -> State:
         setattr(state, name, vars(saved)[name])
     for record in saved.records:
         state.restore(record)
-    state.withdrawn, state.plans = set(saved.withdrawn), saved.plans
+    state.withdrawn, state.erased, state.plans = set(saved.withdrawn), set(saved.erased), saved.plans
 
     def dataset(places: list[int]) -> Dataset:
         return tuple(saved.examples[place] for place in places)

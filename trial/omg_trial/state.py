@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import bisect
 import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
+from omg_trial.incident import Incident
+from omg_trial.keys.marks import alias_of
 from omg_trial.log.events import FIRST_HASH, Event
 from omg_trial.people.participants import CONTROL, Halt, Participant, week_of
-from omg_trial.versions import Change, LearningTask, Version
+from omg_trial.versions import KEPT_CHANGES, KEPT_VERSIONS, Change, LearningTask, Version
 
 FORMAT = 4
 """Format of the events; 3 named nobody who acted, and had no key file."""
-KEPT_VERSIONS = 20
-"""Number of published versions kept for roll-back."""
-KEPT_CHANGES = 200
 
 
 Body = dict[str, Any]
 """The body of an event."""
-
-
-class Incident(NamedTuple):
-    """Something that the team must know of."""
-
-    number: int
-    time: str
-    severity: str
-    check: str
-    message: str
-    alerted: tuple[str, ...] = ()
-    """Channels by which the team was told."""
-    note: str | None = None
-    """What somebody wrote who has acknowledged it."""
 
 
 class State:
@@ -58,6 +43,8 @@ class State:
         """The pause or the stop of the whole trial."""
         self.halted_actions: dict[int, Halt] = {}
         self.withdrawn: set[str] = set()
+        self.erased: set[str] = set()
+        """Aliases of people whose key was destroyed."""
         self.open: dict[int, None] = {}
         """Episodes that are under way, in the order in which they were opened."""
         self.plans: dict[str, KeptPlan] = {}
@@ -127,7 +114,7 @@ class State:
     def _on_founded(self, event: Event, body: Body) -> None:
         if body["format"] != FORMAT:
             raise ValueError(f"the log has format {body['format']}, and this version reads format {FORMAT}")
-        self.trial, self.secret = body["trial"], body["secret"]
+        self.trial, self.secret = body["trial"], body.get("secret", "")  # empty without the key file
 
     def _on_started(self, event: Event, body: Body) -> None:
         if body["machine"] != self.machine:
@@ -176,9 +163,23 @@ class State:
         return record
 
     def _on_withdrawn(self, event: Event, body: Body) -> None:
+        self.withdrawn.add(body["person"])
+        self._take_out(body["person"])
+
+    def _on_erased(self, event: Event, body: Body) -> None:
+        self.erased.add(body["person"])
+        # By name while the key is there, by alias after it was destroyed.
+        for person in [each for each in (*self.people, *self.withdrawn) if alias_of(self.secret, each) in self.erased]:
+            self.withdrawn.discard(person)
+            self._take_out(person)
+        self.learning = None  # what it learns from may be gone; it begins again
+
+    def has_left(self, person: str) -> bool:
+        """Return whether somebody has withdrawn or was erased."""
+        return person in self.withdrawn or alias_of(self.secret, person) in self.erased
+
+    def _take_out(self, person: str) -> None:
         """Take the person out of everything: what is left is as if they had never been there."""
-        person = body["person"]
-        self.withdrawn.add(person)
         for number in self.of_person.pop(person, []):
             del self.episodes[number]
             self.open.pop(number, None)
@@ -199,8 +200,8 @@ class State:
         self.latest = body["version"]
         # Somebody may have withdrawn while the model learned; `stale` then makes it learn again without them.
         version = Version(self.latest, self.learning.dataset, body["model"], event.time)
-        for person in {each.person for each in version.dataset} & self.withdrawn:
-            version = version.without(person)
+        for person in {each.person for each in version.dataset}:
+            version = version.without(person) if self.has_left(person) else version
         if body["published"]:
             self.versions = [*self.versions, version][-KEPT_VERSIONS:]
         elif body["cause"] is None:

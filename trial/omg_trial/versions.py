@@ -6,6 +6,10 @@ from typing import NamedTuple
 
 from omg_trial.episodes import Dataset
 
+KEPT_VERSIONS = 20
+"""Number of published versions kept for roll-back."""
+KEPT_CHANGES = 200
+
 
 class LearningTask(NamedTuple):
     """Learning that has begun, and what it learns from."""

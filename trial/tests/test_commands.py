@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 from omg_trial.cli import app
-from omg_trial.cli.commands import DiscreetFormatter
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
+from omg_trial.log.traces import DiscreetFormatter
 from omg_trial.rehearsal.reactions import random_context
 from omg_trial.rehearsal.report import describe_rehearsal, rehearse
 from omg_trial.tokens import Tokens

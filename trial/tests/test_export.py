@@ -38,7 +38,7 @@ def played():
 
 
 def test_a_row_for_every_decision_as_the_log_has_it(played):
-    table = decisions(played.trial, played.store.read())
+    table = decisions(played.trial, played.store.read(), withdrawn=True)
     events = {(e.body["episode"], e.body["step"]): e for e in played.store.read() if e.kind == "decided"}
     assert set(zip(table["episode"], table["step"], strict=True)) == events.keys()
     for row in table.to_dict("records"):
@@ -50,7 +50,7 @@ def test_a_row_for_every_decision_as_the_log_has_it(played):
 
 
 def test_whoever_has_withdrawn_is_marked_in_the_table_and_not_in_the_log(played):
-    table = decisions(played.trial, played.store.read())
+    table = decisions(played.trial, played.store.read(), withdrawn=True)
     assert set(table.loc[table["withdrawn"], "person"]) == {"p3"}
     known = {record.number for record in played.state.episodes.values() if record.example(None) is not None}
     assert len(live_log(played.trial, played.store.read())) == len(known)
@@ -58,10 +58,12 @@ def test_whoever_has_withdrawn_is_marked_in_the_table_and_not_in_the_log(played)
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_files_hold_the_table_to_the_bit_with_a_dictionary_of_every_column(played, tmp_path, ending):
-    file, explained = write_decisions(played.trial, played.store.read(), tmp_path / f"deep/decisions.{ending}")
+    file, explained = write_decisions(
+        played.trial, played.store.read(), tmp_path / f"deep/decisions.{ending}", withdrawn=True
+    )
     kinds = {name: column.kind for name, column in columns(played.trial).items()}
     read = pandas.read_csv(file, dtype=kinds) if ending == "csv" else pandas.read_parquet(file).astype(kinds)
-    whole = decisions(played.trial, played.store.read())
+    whole = decisions(played.trial, played.store.read(), withdrawn=True)
     for name in ("rules", "closed_actions"):  # an empty text is nothing in CSV
         read[name] = read[name].fillna("")
     pandas.testing.assert_frame_equal(read, whole, check_exact=True)
@@ -168,7 +170,7 @@ def test_a_row_of_csv_is_one_line_whatever_a_trial_file_names(tmp_path):
 
 def test_the_table_for_mrtanalysis_has_what_its_checks_ask_for(played):
     """No gaps, treatments of 0 and 1, probabilities within (0, 1) where somebody was available; nobody who left."""
-    whole = decisions(played.trial, played.store.read())
+    whole = decisions(played.trial, played.store.read(), withdrawn=True)
     table = mrt_table(played.trial, whole, ["call"])
     rows = whole[~whole["withdrawn"] & whole["reward"].notna()]
     assert table["id"].tolist() == rows["person"].tolist()
@@ -184,7 +186,7 @@ def test_the_table_for_mrtanalysis_has_what_its_checks_ask_for(played):
 
 def test_the_table_for_lifejacket_is_a_rectangle_of_people_and_times(played):
     """Its own checks: all times for everybody, one unbroken stretch in the study, policies that only go forward."""
-    whole = decisions(played.trial, played.store.read())
+    whole = decisions(played.trial, played.store.read(), withdrawn=True)
     table = lifejacket_table(played.trial, whole)
     times = table["calendar_t"].unique()
     assert times.tolist() == list(range(1, len(times) + 1))

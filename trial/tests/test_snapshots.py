@@ -85,7 +85,8 @@ class Wild:
         elif what == "close":
             at.call("close", {"episode": episode})
         elif what == "withdraw":
-            at.call("withdraw", {"person": name})
+            gone = {"cause": "asked to"} if pick(2) else {}
+            at.call("erase" if gone else "withdraw", {"person": name, **gone})
         elif what == "learn":
             at.call("learn", {})
         else:

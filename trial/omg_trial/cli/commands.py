@@ -7,9 +7,7 @@ Exit codes: 0 done, 1 the log is not what was written, 2 bad usage. Heavy import
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
-import logging
 import os
 import signal
 import threading
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omg_cmdp.documents import plain
+from omg_trial.log.traces import log_discreetly
 
 if TYPE_CHECKING:
     from omg_trial.log.events import Event
@@ -39,6 +38,9 @@ TokensPath = Annotated[
 ]
 Expected = Annotated[
     str | None, typer.Option(metavar="N:HASH", help="An event that the log must have, as a replay has printed it.")
+]
+KeysPath = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The key file; by default beside the database, ending with .keys.")
 ]
 DatabaseUrl = Annotated[str, typer.Argument(metavar="DATABASE", help="A SQLite file, or postgresql://...")]
 
@@ -106,6 +108,9 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; TLS belongs to a proxy in front of it.")] = "127.0.0.1",
     tokens: TokensPath = None,
+    keys: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The trial's secret and keys; by default TRIAL.keys beside it.")
+    ] = None,
     correct_clock: Annotated[
         bool, typer.Option("--correct-clock", help="The clock is right, although the log says otherwise.")
     ] = False,
@@ -118,14 +123,17 @@ def serve(
     from omg_trial.web.server import serving
 
     trial, known = Trial.read(file), tokens or file.with_suffix(".tokens")
-    _log_discreetly()
+    log_discreetly()
     if not known.exists():
         typer.echo(f"nobody has a token yet: omg-trial token {file} app NAME", err=True)
     store = database or str(file.with_suffix(".db"))
     # A wrong path, or a volume that was not mounted, must not begin the trial anew.
     if not new and "://" not in store and not Path(store).exists():
         raise ValueError(f"{store}: there is no such database; with --new a trial is founded there")
-    with serving(trial, store, known, host=host, port=port, correct_clock=correct_clock, new=new) as address:
+    secrets = keys or file.with_suffix(".keys")
+    with serving(
+        trial, store, known, keys=secrets, host=host, port=port, correct_clock=correct_clock, new=new
+    ) as address:
         typer.echo(f"{trial.name}: {address}")
         until_signal()
 
@@ -158,13 +166,14 @@ def replay(
         Path | None, typer.Option("--trial", metavar="TRIAL.toml", help="Instead of the file that the database holds.")
     ] = None,
     expect: Expected = None,
+    keys: KeysPath = None,
 ) -> None:
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
     from omg_trial import replay as replays
     from omg_trial.trial_file import Trial
     from omg_trial.watching.losses import LossWatch
 
-    with reading(database, expect) as (trial, events):
+    with reading(database, expect, keys) as (trial, events):
         trial = trial if trial_file is None else Trial.read(trial_file)
         losses = LossWatch(trial)
         found = replays.replay(trial, losses.passing(events))
@@ -187,7 +196,12 @@ def show_replay(found: Replay) -> None:
     if found.differences:
         typer.echo("NOT equal to the log; perhaps that was written by another version.")
         raise typer.Exit(1)
-    if found.bits:
+    if found.gone:
+        gone = ", ".join(name if name.startswith("the") else f"{count} {name}" for name, count in found.gone.items())
+        typer.echo(f"Not computed again, as people were erased whose data they need: {gone}.")
+    if found.gone and found.bits:
+        typer.echo("All else is equal to the log, bit for bit.")
+    elif found.bits:
         typer.echo("Equal to the log, bit for bit.")
     else:
         much = f"probabilities differ by {found.largest:.1g} at most, allowed are {TOLERANCE:g}"
@@ -195,18 +209,19 @@ def show_replay(found: Replay) -> None:
 
 
 @command
-def verify(database: DatabaseUrl, expect: Expected = None) -> None:
+def verify(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None) -> None:
     """Verify chain, keys and draws of a log by an independent program, which is one file and needs nothing else."""
     from omg_trial import verify as verifier
     from omg_trial.log.database import Database
     from omg_trial.log.events import BrokenChainError
 
     verifier.mark(expect)
-    with contextlib.closing(Database(existing(database), writing=False)) as store:
-        rows = (dataclasses.astuple(event) for event in store.read())
+    with contextlib.closing(Database(existing(database), writing=False, keys=keys)) as store:
+        rows = (event.row for event in store.read())
         kept = store.snapshot()
         try:
-            found = verifier.verify(rows, expect, 0 if kept is None else kept.number)
+            known = verifier.read_keys(str(store.keys.path)) if store.keys.secret else None
+            found = verifier.verify(rows, expect, 0 if kept is None else kept.number, known)
         except verifier.BrokenLogError as error:
             raise BrokenChainError(str(error)) from None
     typer.echo(plain(verifier.describe(found)))
@@ -224,14 +239,16 @@ def until_signal() -> None:
 
 
 @contextlib.contextmanager
-def reading(url: str, expect: str | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
+def reading(url: str, expect: str | None = None, keys: Path | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
     """Yield the trial of a database, and its events; also beside a service that writes."""
     from omg_trial.log.database import Database
     from omg_trial.log.events import ending, verified
     from omg_trial.state import State
     from omg_trial.trial_file import Trial
 
-    with contextlib.closing(Database(existing(url), writing=False)) as store:
+    if keys is not None and not keys.is_file():
+        raise ValueError(f"{keys}: there is no such key file")
+    with contextlib.closing(Database(existing(url), writing=False, keys=keys)) as store:
         kept = store.snapshot()
         least = 0 if kept is None else kept.number
         founded = next(ending(verified(store.read()), least, expect), None)
@@ -246,17 +263,3 @@ def existing(url: str) -> str:
     if "://" not in url and not Path(url).is_file():
         raise ValueError(f"{url}: there is no such database")
     return url
-
-
-class DiscreetFormatter(logging.Formatter):
-    """Names the kind of an exception, and not what it says: that may be about a person."""
-
-    def formatException(self, ei: object) -> str:  # noqa: N802 - the name is of logging
-        """Return the kind of an exception."""
-        return f"({ei[0].__name__})" if isinstance(ei, tuple) and isinstance(ei[0], type) else ""
-
-
-def _log_discreetly() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from omg_trial.cli.commands import DatabaseUrl, TrialPath, command, reading, until_signal
+from omg_trial.cli.commands import DatabaseUrl, KeysPath, TrialPath, command, reading, until_signal
 
 
 @command
@@ -74,13 +74,15 @@ def export(
         list[str] | None,
         typer.Option(help="For mrt and lifejacket: what counts as treatment; all but the first action."),
     ] = None,
+    keys: KeysPath = None,
+    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="With people who have withdrawn; for all.")] = False,
 ) -> None:
     """Write the decisions of a trial as one table, with a data dictionary beside it, or as others read them."""
     from omg_trial.export import write_decisions, write_field_table, write_minari
 
-    with reading(database) as (trial, events):
+    with reading(database, keys=keys) as (trial, events):
         if form == "all":
-            paths = write_decisions(trial, events, out)
+            paths = write_decisions(trial, events, out, withdrawn=withdrawn)
         elif form == "minari":
             paths = [write_minari(trial, events, out)]
         else:

@@ -79,6 +79,13 @@ class Withdrawn(BaseModel):
     event: int
 
 
+class Erased(BaseModel):
+    """A person whose key was destroyed."""
+
+    erased: bool
+    event: int
+
+
 class Enrolled(BaseModel):
     """A person who takes part."""
 

@@ -201,6 +201,13 @@ class Withdraw(Call):
     name, target = "withdraw", "person"
 
 
+class Erase(Call):
+    """Take a person out of the trial, and destroy the key of their name and contexts."""
+
+    name, target = "erase", "person"
+    cause: Cause = Field(description="Why. It stays in the log: do not name the person.")
+
+
 class Enrol(Call):
     """Take a person in, or change zone, consent and end of one who is there. Days are by the person's own clock."""
 

@@ -46,7 +46,8 @@ class Contract:
             _narrow(calls.Open, context=context),
             _narrow(calls.Decide, step=step, state=state, action=action | None),
             _narrow(calls.Report, step=step, reward=reward, next_state=state | None),
-            *(calls.Close, calls.Enrol, calls.Withdraw, calls.Learn, calls.RollBack, calls.Publish, calls.Acknowledge),
+            *(calls.Close, calls.Enrol, calls.Withdraw, calls.Erase, calls.Learn, calls.RollBack, calls.Publish),
+            calls.Acknowledge,
             *(_narrow(call, action=action | None) for call in (calls.Pause, calls.Resume, calls.Stop)),
         ]
         self.calls = {call.name: call for call in kinds}
@@ -84,6 +85,29 @@ def context_text(trial: Trial, context: Any) -> str:
     if trial.features is None:
         return context_to_json(context)
     return context_to_json({each.column: context.get(each.column) for each in trial.features.columns})
+
+
+def call_content(trial: Trial, call: Call, target: int | str | None) -> list[Any]:
+    """Return all that makes a call this one: its name, and its fields with the episode or person that it is about.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial, whose file says what a context is. A column that is null counts like one that was left out.
+    call : Call
+        A checked call.
+    target : int, str or None
+        The episode or the person, if the call is about one.
+
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> call_content(Trial.parse(EXAMPLE), calls.Close(), 3)
+    ['close', {'episode': 3, 'cause': 'finished'}]
+    """
+    about: dict[str, Any] = {} if call.target is None else {call.target: target}
+    fields = {**about, **call.model_dump()}
+    if "context" in fields:
+        fields["context"] = context_text(trial, fields["context"])
+    return [call.name, fields]
 
 
 def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:

@@ -20,7 +20,7 @@ from omg_trial.trial_file.trial import Trial
 
 def handle_open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
     """Begin an episode, or answer again for an occasion that exists."""
-    if call.person in at.state.withdrawn:
+    if at.state.has_left(call.person):
         raise Refusal(410, "the person has withdrawn")
     records = [at.state.episodes[number] for number in at.state.of_person.get(call.person, ())]
     context, person = context_text(at.trial, call.context), find_participant(at, call.person)

@@ -12,14 +12,14 @@ from omg_trial.people.participants import Participant
 
 def handle_enrol(at: DecisionInputs, call: calls.Enrol, _: None) -> Handled:
     """Take a person in, or change zone, consent and end; the arm stays."""
-    if call.person in at.state.withdrawn:
+    if at.state.has_left(call.person):
         raise Refusal(410, "the person has withdrawn")
     known = at.state.people.get(call.person)
     if known is not None and call.arm not in (None, known.arm):
         raise Refusal(409, f"`arm`: the person is in the arm {known.arm}, for good")
     arm = known.arm if known is not None else call.arm or draw_arm(at, call.person)
     zone = call.zone or (known.zone if known is not None else at.trial.zone.key)
-    body = {**call.model_dump(), "arm": arm, "zone": zone, "given": [call.arm, call.zone]}
+    body = {**call.model_dump(), "arm": arm, "zone": zone, "given": call.arm}
     return Handled("enrolled", body, answers.Enrolled(enrolled=True, event=at.number))
 
 

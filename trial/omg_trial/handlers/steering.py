@@ -5,12 +5,25 @@ from __future__ import annotations
 from omg_trial.contract import Refusal, answers, calls
 from omg_trial.decisions import DecisionInputs
 from omg_trial.handlers.handled import Handled, find_person
+from omg_trial.keys.marks import alias_of
 
 
 def handle_withdraw(at: DecisionInputs, call: calls.Withdraw, person: str) -> Handled:
     """Take a person out."""
     find_person(at, person)
     return Handled("withdrawn", {"person": person}, answers.Withdrawn(withdrawn=True, event=at.number))
+
+
+def handle_erase(at: DecisionInputs, call: calls.Erase, person: str) -> Handled:
+    """Erase a person, who may have withdrawn before."""
+    alias = alias_of(at.state.secret, person)
+    if alias in at.state.erased:
+        raise Refusal(410, "the person was erased")
+    if person not in {*at.state.people, *at.state.withdrawn}:
+        raise Refusal(404, "there is no such person")
+    if person.lower() in call.cause.lower():
+        raise Refusal(422, "`cause`: it stays in the log, so say it without the person's name")
+    return Handled("erased", {"person": alias, "cause": call.cause}, answers.Erased(erased=True, event=at.number))
 
 
 def handle_learn(at: DecisionInputs, call: calls.Learn, _: None) -> Handled:

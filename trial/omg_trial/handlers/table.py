@@ -26,6 +26,7 @@ _HANDLERS: dict[str, Callable[..., Handled]] = {
     "stop": steering.handle_pause,
     "publish": steering.handle_publish,
     "withdraw": steering.handle_withdraw,
+    "erase": steering.handle_erase,
     "learn": steering.handle_learn,
     "roll back": steering.handle_roll_back,
     "acknowledge": steering.handle_acknowledge,

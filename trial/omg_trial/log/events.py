@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from omg_cmdp.validation import instance_of
+from omg_trial.keys.ring import KeyRing
 
 FIRST_HASH = "0" * 64
 _quoted = json.encoder.encode_basestring
@@ -39,13 +40,15 @@ class Event:
     kind : str
         What happened: opened, decided, reported, ...
     text : str
-        The body as canonical JSON. It is encoded once, when the event is made; `body` has it decoded.
+        The body as canonical JSON, with what is private sealed. `body` has it decoded, and unsealed.
     key, request : str or None
-        Key of the call that it answers, and a digest of that call.
+        Keyed hashes of the key of the call that it answers, and of that call.
     answer : str or None
         What was answered, byte for byte.
     hash : str
         SHA-256 of the hash before it and all fields above; see `chained`.
+    ring : KeyRing or None, default None
+        Unseals the body; None if nothing in it is sealed.
 
     Examples
     --------
@@ -62,12 +65,18 @@ class Event:
     request: str | None = None
     answer: str | None = None
     hash: str = ""
+    ring: KeyRing | None = dataclasses.field(default=None, repr=False, compare=False)
 
     @functools.cached_property
     def body(self) -> dict[str, Any]:
-        """The facts of the event, by name."""
+        """The facts of the event, by name; `KeyFileError` if they cannot be unsealed."""
         found: dict[str, Any] = json.loads(self.text)
-        return found
+        return found if self.ring is None else self.ring.unseal(found)
+
+    @property
+    def row(self) -> tuple[int, str, str, str, str | None, str | None, str | None, str]:
+        """What is kept of the event."""
+        return self.number, self.time, self.kind, self.text, self.key, self.request, self.answer, self.hash
 
     @property
     def mark(self) -> str:

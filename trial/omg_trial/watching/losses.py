@@ -114,11 +114,11 @@ class LossWatch:
             return self._look(view)
 
     def _look(self, view: TrialView) -> Losses:
-        withdrawn = len(view.state.withdrawn)
-        if withdrawn > self._withdrawn and self._times:
+        left = len(view.state.withdrawn) + 2 * len(view.state.erased)  # who has withdrawn may be erased later
+        if left > self._withdrawn and self._times:
             self.read = 0  # as if they had never been there: the log is read again
             self._begin()
-        self._withdrawn = withdrawn
+        self._withdrawn = left
         waiting, self._closed = self._closed, []
         for number, time in waiting:
             policy, record = self._open.pop(number, None), view.state.episodes.get(number)

@@ -53,7 +53,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "halted_actions": {trial.actions[each]: halt._asdict() for each, halt in view.state.halted_actions.items()},
         "paused": sum(each.paused is not None for each in view.state.people.values()),
         "waiting": _waiting(view),
-        "withdrawn": len(view.state.withdrawn),
+        "withdrawn": len(view.state.withdrawn) + len(view.state.erased),
         "episodes": len(view.state.episodes),
         "episodes_under_way": len(under_way),
         "rewards_due": len(view.due),

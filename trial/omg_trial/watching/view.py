@@ -53,7 +53,7 @@ class TrialView:
         then = copy.copy(state)
         then.episodes, then.of_person = dict(state.episodes), dict(state.of_person)
         then.people = dict(state.people)
-        then.withdrawn, then.incidents = set(state.withdrawn), list(state.incidents)
+        then.withdrawn, then.erased, then.incidents = set(state.withdrawn), set(state.erased), list(state.incidents)
         return cls(trial=trial, now=now, process=process, state=then, records=records)
 
     @functools.cached_property

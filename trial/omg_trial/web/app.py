@@ -37,7 +37,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         403: "A token of another role.",
         404: "No such episode or person.",
         409: "It contradicts what is known.",
-        410: "The person has withdrawn.",
+        410: "The person has withdrawn, or was erased.",
         413: "The body is too large.",
         422: "A field is wrong, or the key was used for another call.",
         429: "Too many calls.",
@@ -137,6 +137,7 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     add_call("/v1/stop", "stop", answers.Steered, by_administrator)
     add_call("/v1/publish", "publish", answers.Published, by_administrator)
     add_call("/v1/people/{person}/withdraw", "withdraw", answers.Withdrawn, by_administrator)
+    add_call("/v1/people/{person}/erase", "erase", answers.Erased, by_administrator)
     add_call("/v1/learn", "learn", answers.LearningStarted, by_administrator)
     add_call("/v1/roll-back", "roll back", answers.RolledBack, by_administrator)
     add_call("/v1/incidents/{incident}/acknowledge", "acknowledge", answers.Acknowledged, by_administrator)

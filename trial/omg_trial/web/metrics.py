@@ -48,7 +48,9 @@ class _Now(Collector):
         yield _gauge("events", "Events in the log.", view.state.number)
         yield _gauge("version", "Version of the model in use.", view.state.version.number)
         yield _gauge("people", "People in the trial.", len(view.state.people))
-        yield _gauge("people_withdrawn", "People who have withdrawn.", len(view.state.withdrawn))
+        yield _gauge(
+            "people_withdrawn", "People who have withdrawn.", len(view.state.withdrawn) + len(view.state.erased)
+        )
         yield _gauge("episodes", "Episodes of people in the trial.", len(view.state.episodes))
         yield _gauge("episodes_under_way", "Open episodes.", sum(each.closed is None for each in view.records))
         yield _gauge("rewards_overdue", "Decisions of seven days without a reward in time.", len(view.overdue))

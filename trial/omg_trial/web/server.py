@@ -34,6 +34,7 @@ def serving(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
+    keys: str | os.PathLike[str] | None = None,
     correct_clock: bool = False,
     new: bool | None = None,
     clock: Callable[[], datetime.datetime] | None = None,
@@ -52,6 +53,8 @@ def serving(
         The address to listen at. TLS belongs to a proxy in front of it.
     port : int, default 0
         0 is any that is free.
+    keys : path or None, default None
+        The key file; by default it lies beside a SQLite file.
     correct_clock, new, clock
         Whether the clock is right although the log says otherwise, whether a trial is founded, and the clock itself;
         see `Desk`.
@@ -66,7 +69,10 @@ def serving(
     ready
     """
     told = channels(trial.alerts)  # a secret that is missing is noticed before anything else
-    with contextlib.closing(Database(database)) as store, contextlib.closing(_listener(host, port)) as listener:
+    with (
+        contextlib.closing(Database(database, keys=keys)) as store,
+        contextlib.closing(_listener(host, port)) as listener,
+    ):
         rehearse(trial, people=1)  # so that nobody waits for a compiler
         service = Service(Desk(trial, store, correct_clock=correct_clock, new=new, clock=clock), told)
         app = make_app(service, Tokens(tokens))

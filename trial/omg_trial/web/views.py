@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import importlib.resources
 import itertools
 import json
@@ -65,7 +64,7 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
             return list(itertools.islice(desk.store.read(after), EVENTS))
 
         events: list[Event] = await asyncio.wrap_future(service.submit(read))
-        lines = await asyncio.to_thread(lambda: [json.dumps(dataclasses.astuple(event)) for event in events])
+        lines = await asyncio.to_thread(lambda: [json.dumps(event.row) for event in events])
         return PlainTextResponse("".join(f"{line}\n" for line in lines), headers=PRIVATE)
 
     @app.get("/metrics", response_class=PlainTextResponse, dependencies=[analyst])
