@@ -10,7 +10,7 @@ COLUMNS = EXAMPLE.replace('labels = ["alone", "with others"]', "[context.columns
 
 def main() -> None:
     """Rehearse a trial of each kind: contexts that are labels, and contexts that are records."""
-    from omg_trial.rehearsal import rehearse
+    from omg_trial.rehearsal.report import rehearse
 
     for text in (EXAMPLE, COLUMNS):
         print(rehearse(Trial.parse(text), people=2).decisions, "decisions", flush=True)

@@ -12,7 +12,7 @@ from omg_cmdp.oracles.feature_map import Category
 from omg_trial.desk import Desk
 from omg_trial.episodes import Record
 from omg_trial.handlers.handled import find_person
-from omg_trial.state import Incident
+from omg_trial.incident import Incident
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching import course
 from omg_trial.watching.checks import Finding, findings
