@@ -174,7 +174,7 @@ def test_the_command_is_the_same_to_the_byte_with_the_same_seed_and_takes_a_func
     ):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
     assert second.exit_code == 0
-    model = ["--people-model", f"{__name__}:never"]
+    model = ["--calm", "--people-model", f"{__name__}:never"]
     done = CliRunner().invoke(app, [*options, str(tmp_path / "c"), *model])
     assert done.exit_code == 0, done.output
     assert (pandas.read_csv(tmp_path / "c" / "decisions.csv")["reward"].dropna() == 0.0).all()
