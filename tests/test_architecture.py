@@ -61,7 +61,7 @@ LAYERS = {
         "analysis": "trial_file",
         "watching": "* log trial_file contract people handlers desk export",
         "rehearsal": "* log trial_file contract people handlers desk export analysis watching",
-        "operation": "* log trial_file contract people handlers desk watching",
+        "operation": "* log trial_file contract people handlers desk rehearsal watching",
         "service": "* log trial_file contract people handlers desk watching operation",
         "web": "* log trial_file contract people handlers desk rehearsal export watching operation service tokens",
     },

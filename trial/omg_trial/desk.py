@@ -241,9 +241,7 @@ class Desk:
         if self.chain.head not in (written, *unheard):
             number, last = written.partition(":")[0], len(self.chain)
             cause = "perhaps it is a replica that lags, or somebody else has written to it"
-            raise self._damaged(
-                f"the service had written event {number}, and the database now ends with {last}: {cause}"
-            )
+            raise self._damaged(f"the service had written event {number}, the database now ends with {last}: {cause}")
         self._batch, self._keys = [], {}
         self.lost = self._started = False
 

@@ -4,9 +4,11 @@ import contextlib
 import email
 import http.server
 import json
+import re
 import socketserver
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -242,6 +244,12 @@ def test_a_server_that_does_not_answer_holds_up_no_decision(monkeypatch):
 def test_a_file_with_a_secret_or_half_an_address_is_refused(wrong):
     with pytest.raises(ValueError, match="alerts"):
         trial(f"[alerts]\n{wrong}\n")
+
+
+def test_the_guide_has_every_key():
+    page = (Path(__file__).parent.parent.parent / "docs/trial/operation.md").read_text(encoding="utf-8")
+    [table] = re.findall(r"^```\n(\[alerts\]\n.*?)```", page, re.MULTILINE | re.DOTALL)
+    assert trial(table).alerts.model_fields_set == set(Alerts.model_fields)
 
 
 def test_alerts_may_change_under_way():

@@ -28,7 +28,7 @@ CHROMIUM = shutil.which("chromium")
 
 @contextlib.contextmanager
 def served(scene, folder):
-    """Yield the address of the page, and a token of an analyst."""
+    """Yield the address of the page, and tokens of an analyst and an administrator."""
     import uvicorn
 
     service, tokens = Service(scene.desk), Tokens(folder / "tokens")
@@ -37,7 +37,11 @@ def served(scene, folder):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}", tokens.add("analyst", "me")
+            yield (
+                f"http://127.0.0.1:{listener.getsockname()[1]}",
+                tokens.add("analyst", "me"),
+                tokens.add("administrator", "boss"),
+            )
         finally:
             server.should_exit = True
             thread.join()
@@ -91,7 +95,7 @@ def page(request, browser):
 
 
 def enter(page, address):
-    url, token = address
+    url, token = address[0], address[1]
     page.goto(url)
     page.keyboard.type(token)  # the field has the focus
     page.keyboard.press("Enter")
@@ -170,6 +174,25 @@ def test_the_policy_of_a_context(page, address):
     page.get_by_label("lives").select_option("unknown")
     page.get_by_role("button", name="Plan").click()
     page.wait_for_selector("#policy-table .red")  # why not
+
+
+def test_an_incident_is_acknowledged_with_a_note(page, address):
+    url, analyst, boss = address
+    enter(page, (url, boss))
+    turn_to(page, "Checks and incidents")
+    forms = page.locator("#incidents form.note")
+    before = forms.count()
+    forms.first.get_by_role("textbox").fill("<i>called the app's team</i>")
+    forms.first.get_by_role("button").click()
+    forms.nth(before - 1).wait_for(state="detached")
+    assert "<i>called the app's team</i>" in page.inner_text("#incidents")
+    page.get_by_role("button", name="Forget").click()
+    enter(page, (url, analyst))
+    turn_to(page, "Checks and incidents")
+    forms.first.get_by_role("textbox").fill("no")
+    forms.first.get_by_role("button").click()
+    page.wait_for_selector("#incidents form.note .red")  # it is not the analyst's to say
+    assert forms.count() == before - 1
 
 
 def test_only_the_keyboard(page, address):

@@ -19,7 +19,8 @@ from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
 from omg_trial.log.traces import DiscreetFormatter
-from omg_trial.rehearsal import describe_rehearsal, random_context, rehearse
+from omg_trial.rehearsal.reactions import random_context
+from omg_trial.rehearsal.report import describe_rehearsal, rehearse
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.explain import explain_trial
 from omg_trial.trial_file.trial import Trial
@@ -100,6 +101,7 @@ def test_a_replay_is_equal_beside_a_service_that_writes(database):
     with_writer.close()
     assert done.exit_code == 0, done.output
     assert "Equal to the log, bit for bit." in done.output
+    assert "lost against the best policy" in done.output
 
 
 def test_one_policy_is_not_policies(file):

@@ -51,7 +51,7 @@ def test_the_types_are_those_of_the_service(tmp_path):
         assert found[name]["properties"].keys() == schema["properties"].keys()
         assert set(found[name].get("required", ())) == set(schema.get("required", ()))
     own = generated(document, tmp_path)
-    assert 'action: "nothing" | "reminder" | "call";' in own
+    assert 'action: "nothing" | "reminder" | "call" | null;' in own
     assert 'state: "took it" | "missed it";' in own
 
 

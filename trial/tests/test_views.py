@@ -94,7 +94,7 @@ def test_the_course_of_a_trial(scene):
     for day in told["days"][:6]:
         assert sum(day["chances"]) == pytest.approx(1.0)
         assert min(day["chances"]) >= 0.1 - 1e-12
-        assert (day["enrolled"], day["people"], day["missing"] + day["waiting"]) == (8, 8, 0)
+        assert (day["enrolled"], day["people"], day["missing"] + day["waiting"] + day["unavailable"]) == (8, 8, 0)
     assert told["days"][-1]["enrolled"] == told["people"]
     scene.clock.forward(days=7)
     try:
@@ -126,10 +126,12 @@ def test_a_blinded_reader_sees_no_outcome_and_nothing_by_action(scene):
     told, whole = overview(viewed(scene), blinded=True), overview(viewed(scene))
     assert whole.keys() - told.keys() == {"rewards", "value", "lost"}
     assert whole["days"][0].keys() - told["days"][0].keys() == {"actions", "chances", "probability", "reward"}
+    assert "reminder" in str(whole["checks"])
+    assert "reminder" not in str({**told, "actions": None})
     steps = [step for episode in history(scene.desk, "q1", blinded=True)["episodes"] for step in episode["steps"]]
     hidden = {step["decision"]["action"] for step in steps} | {step["outcome"]["reward"] for step in steps}
     assert hidden == {None}
-    assert {step["decision"]["source"] for step in steps} == {"plan"}
+    assert {step["decision"]["source"] for step in steps} == {None}  # it would tell the arm
 
 
 def test_days_are_those_of_the_trial():

@@ -157,6 +157,10 @@ def gap(scene):
     scene.desk.call("close", {"episode": episode})
 
 
+def wrong_device(scene):
+    scene.decide(scene.open(), 0, device_time="2026-11-02T09:10:00+00:00")
+
+
 def again(scene):
     episode = scene.open()
     for _ in range(3):
@@ -269,6 +273,8 @@ WRONG = {
     "too much": ("burden", "red", too_much, "[actions.most_per_week]\ncall = 1\n", TEXT),
     "too little": ("burden", "yellow", too_little, "[actions.least_per_week]\ncall = 1\n", EXPECTED),
     "at night": ("window", "yellow", at_night, WINDOW, TEXT),
+    "outside the consent": ("consent", "yellow", refused("consent"), "", TEXT),
+    "wrong device": ("device clocks", "yellow", wrong_device, "", TEXT),
     "no plan": ("fallbacks", "red", no_plan, "", TEXT),
     "other actions": ("deviations", "yellow", other_actions, "", TEXT),
     "looked and closed": ("abandoned openings", "yellow", abandoned, "", TEXT),

@@ -60,6 +60,7 @@ NASTY = [
     "é\U0001f600",
     "../../etc/passwd",
 ]
+BY_HAND = {"/v1/publish"}  # the trial of the guide publishes by itself
 
 
 class Site:
@@ -264,7 +265,9 @@ def test_every_curl_of_the_guide_works(page, tmp_path, request):
         called.add(re.sub(r"(episodes|people|incidents)/\w+", r"\1/{}", path.partition("?")[0]))
     offered = {re.sub(r"{\w+}", "{}", path) for path in site.client.app.openapi()["paths"]}
     assert called <= offered | {"/metrics"}
-    assert page == "tutorial" or called == {each for each in offered if each.startswith("/v1/")} | {"/metrics"}
+    assert page == "tutorial" or called == {each for each in offered if each.startswith("/v1/")} - BY_HAND | {
+        "/metrics"
+    }
 
 
 def test_a_body_that_is_too_large_is_refused(site):
@@ -314,7 +317,7 @@ def test_the_document_has_the_names_and_limits_of_the_trial(site):
     assert (decide["step"]["minimum"], decide["step"]["exclusiveMaximum"]) == (0, 4)
     assert (report["reward"]["anyOf"][0]["minimum"], report["reward"]["anyOf"][0]["maximum"]) == (0.0, 1.0)
     assert list(schemas["Context"]["properties"]) == ["age", "lives"]
-    assert schemas["Decided"]["properties"]["action"]["enum"] == ["nothing", "reminder", "call"]
+    assert schemas["Decided"]["properties"]["action"]["anyOf"][0]["enum"] == ["nothing", "reminder", "call"]
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 @command
 def check(file: TrialPath, people: Annotated[int, typer.Option(min=1, help="People in the rehearsal.")] = 20) -> None:
     """Explain a trial file in plain sentences, and rehearse it with random people and outcomes."""
-    from omg_trial.rehearsal import describe_rehearsal, rehearse
+    from omg_trial.rehearsal.report import describe_rehearsal, rehearse
     from omg_trial.trial_file import Trial
     from omg_trial.trial_file.explain import explain_trial
 
@@ -163,6 +163,27 @@ def serve(
 
 
 @command
+def enrol(
+    file: TrialPath,
+    people: Annotated[Path, typer.Argument(metavar="PEOPLE.csv", help="A row for each: person, arm, zone, ...")],
+    url: Annotated[str, typer.Option(help="The address of the service.")] = "http://127.0.0.1:8000",
+) -> None:
+    """Enrol the people of a table; all rows are checked before the first is sent. OMG_TRIAL_TOKEN holds the token."""
+    from omg_trial.client import Client, RefusedError, UnreachableError
+    from omg_trial.people.roster import read_roster
+    from omg_trial.trial_file import Trial
+
+    rows = read_roster(Trial.read(file), people)
+    with Client(url, os.environ.get("OMG_TRIAL_TOKEN", "")) as client:
+        for row in rows:
+            try:
+                client.enrol(**row)
+            except (RefusedError, UnreachableError) as error:
+                raise ValueError(f"{row['person']}: {error}; enrol the table again when that is mended") from None
+    typer.echo(f"{len(rows)} people are enrolled.")
+
+
+@command
 def replay(
     database: DatabaseUrl,
     trial_file: Annotated[
@@ -174,9 +195,13 @@ def replay(
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
     from omg_trial import replay as replays
     from omg_trial.trial_file import Trial
+    from omg_trial.watching.losses import LossWatch
 
     with reading(database, expect, keys) as (trial, events):
-        found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
+        trial = trial if trial_file is None else Trial.read(trial_file)
+        losses = LossWatch(trial)
+        found = replays.replay(trial, losses.passing(events))
+    typer.echo(losses.conclude(found.state).text())
     show_replay(found)
 
 

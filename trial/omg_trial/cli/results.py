@@ -29,23 +29,27 @@ def rehearse(
     ] = None,
 ) -> None:
     """Play the whole trial with simulated people on a fast clock, and analyse it: before anybody is recruited."""
-    from omg_trial import rehearsal
+    from omg_trial.rehearsal.findings import analyse
+    from omg_trial.rehearsal.player import FlakyDatabase, Player
+    from omg_trial.rehearsal.reactions import load_model, simple_model
+    from omg_trial.rehearsal.report import describe_rehearsal, summarise, write_rehearsal
+    from omg_trial.rehearsal.script import TROUBLE, Script
     from omg_trial.tokens import Tokens
     from omg_trial.trial_file import Trial
     from omg_trial.web.server import serving
 
     trial, folder = Trial.read(file), out or file.with_suffix(".rehearsal")
     folder.mkdir(parents=True)
-    model = rehearsal.simple_model(trial, seed) if people_model is None else rehearsal.load_model(people_model)
-    script = rehearsal.Script() if calm else rehearsal.TROUBLE
-    with contextlib.closing(rehearsal.FlakyDatabase(folder / "trial.db")) as store:
-        player = rehearsal.Player(trial, store, model, script, people=people, days=days, seed=seed)
+    model = simple_model(trial, seed) if people_model is None else load_model(people_model)
+    script = Script() if calm else TROUBLE
+    with contextlib.closing(FlakyDatabase(folder / "trial.db")) as store:
+        player = Player(trial, store, model, script, people=people, days=days, seed=seed)
         player.play()
-        found = rehearsal.summarise(player)
-        paths = rehearsal.write_rehearsal(player, folder)
-        typer.echo("\n".join(rehearsal.describe_rehearsal(found)))
+        found = summarise(player)
+        paths = write_rehearsal(player, folder)
+        typer.echo("\n".join(describe_rehearsal(found)))
         typer.echo(f"{', '.join(f'{name}: {count}' for name, count in found.counts.items())}.")
-        for each in rehearsal.analyse(player):
+        for each in analyse(player):
             verdict = "covers" if each.covered else "does not cover"
             interval = f"{each.value:.3f} [{each.low:.3f}, {each.high:.3f}]"
             typer.echo(f"{each.name}: {interval} {verdict} the truth, {each.truth:.3f}.")

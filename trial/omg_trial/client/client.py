@@ -130,8 +130,7 @@ class Client:
         the service hears of it later, and its `event` is None. If the trial's rules may change decisions there is no
         such table, and `UnreachableError` is raised.
         """
-        path, body = _path(episode, "decisions"), {"step": step, "state": state}
-        body |= {} if available else {"available": False}
+        path, body = _path(episode, "decisions"), {"step": step, "state": state, "available": available}
         with self._lock:
             call = self._outbox.call(path, body, waits=False)
             try:

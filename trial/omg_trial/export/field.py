@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from omg_cmdp.validation import instance_of
 from omg_trial.export.decisions import decisions, write_table
 from omg_trial.log.events import Event
 from omg_trial.trial_file.trial import Trial
@@ -144,6 +145,7 @@ def write_field_table(
     ValueError: a table is for mrt or lifejacket, not for 'mtr'
     """
     tables = {"mrt": mrt_table, "lifejacket": lifejacket_table}
+    instance_of("form", form, str)
     if form not in tables:
         raise ValueError(f"a table is for {' or '.join(tables)}, not for {form!r}")
     return write_table(tables[form](trial, decisions(trial, events), treatments), path)
@@ -151,9 +153,10 @@ def write_field_table(
 
 def _drawn(trial: Trial, table: pandas.DataFrame, treatments: Collection[str]) -> pandas.DataFrame:
     """Return the decisions of people who have not withdrawn, in numbers."""
+    instance_of("treatments", treatments, Collection)
     chosen = list(treatments) or list(trial.actions[1:])
-    if strange := set(chosen) - set(trial.actions):
-        raise ValueError(f"`treatments` must be among {', '.join(trial.actions)}, got {', '.join(sorted(strange))}")
+    if strange := [each for each in chosen if each not in trial.actions]:
+        raise ValueError(f"`treatments` must be among {', '.join(trial.actions)}, got {strange[0]!r}")
     kept = table[~table["withdrawn"].astype(bool)]
     chance = kept[[f"probability_{name}" for name in chosen]].sum(axis=1, skipna=False)
     choice = (chance > 0.0) & (chance < 1.0)

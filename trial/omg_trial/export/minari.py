@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.validation import FloatArray, file_path
+from omg_cmdp.validation import FloatArray, file_path, instance_of
 from omg_trial.export.logged import live_log
 from omg_trial.log.events import Event
 from omg_trial.trial_file.trial import Trial
@@ -58,6 +58,7 @@ def write_minari(
     import pyarrow
     import pyarrow.parquet
 
+    instance_of("dataset_id", dataset_id, str)
     log, target = live_log(trial, events), file_path(path) / "data"
     target.mkdir(parents=True)
     episodes = [(each, steps) for each in log.episodes if (steps := _rewarded(each))]

@@ -80,7 +80,7 @@ def fixed_means(player: Player, table: pandas.DataFrame) -> FloatArray:
             reward, after = 0.0, np.zeros(len(here))
             for state, name in enumerate(trial.states):
                 chances = [*((1.0 - missing) * policy[state]), missing]
-                for action, chance in zip((*trial.actions, player.unavailable), chances, strict=True):
+                for action, chance in zip((*trial.actions, trial.action_name(trial.unavailable)), chances, strict=True):
                     mean, moves = player.expected(phone, name, action, day)
                     reward += here[state] * chance * mean
                     after += here[state] * chance * moves

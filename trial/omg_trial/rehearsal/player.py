@@ -72,7 +72,6 @@ class Player:
         self.trial, self.store, self.model, self.script, self.days = trial, store, model, script, days
         self.generator, self.range = np.random.default_rng([seed, 0]), reward_range(trial)
         self.per_day = decisions_per_day(trial)
-        self.unavailable: str | None = None  # SHIM trial.unavailable
         self.now = self._time(0, trial.zone.key)
         zones = (trial.zone.key, *script.zones)
         width = script.spread * (self.range[1] - self.range[0])
@@ -141,8 +140,7 @@ class Player:
 
     def _enrol(self) -> None:
         calls = [{"person": each.name, "zone": each.zone} for each in self.phones]
-        if hasattr(self.store, "roster"):  # SHIM
-            self._ask([("enrol", fields) for fields in calls])
+        self._ask([("enrol", fields) for fields in calls])
 
     def _begin_day(self, day: int) -> None:
         for phone in self.phones:
@@ -191,7 +189,7 @@ class Player:
         phones = [each for each in phones if each.episode is not None]
         available = draw.random(len(phones)) >= self.script.unavailable
         calls = [
-            ("decide", {"episode": each.episode, "step": step, "state": each.state})  # SHIM "available": bool(can)
+            ("decide", {"episode": each.episode, "step": step, "state": each.state, "available": bool(can)})
             for each, can in zip(phones, available, strict=True)
         ]
         reports: list[Call] = []

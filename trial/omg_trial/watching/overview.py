@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+from collections.abc import Sequence
 from typing import Any
 
 from omg_cmdp.contexts import context_from_json
@@ -11,9 +12,10 @@ from omg_cmdp.oracles.feature_map import Category
 from omg_trial.desk import Desk
 from omg_trial.episodes import Record
 from omg_trial.handlers.handled import find_person
+from omg_trial.incident import Incident
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching import course
-from omg_trial.watching.checks import findings
+from omg_trial.watching.checks import Finding, findings
 from omg_trial.watching.losses import losses
 from omg_trial.watching.value import values
 from omg_trial.watching.view import TrialView, WatchedStep
@@ -23,6 +25,8 @@ MOST_ROWS = 200
 
 _HIDDEN = ("action", "probability", "probabilities", "closed", "rules", "source")
 """What of a decision a blinded reader does not see."""
+_OF_ACTIONS = ("clipped probabilities", "shares of actions", "burden")
+_UNSAID = "left out in the blinded view: it tells actions apart"
 
 
 def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
@@ -44,7 +48,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "context": _context(trial),
         "people": len(view.state.people),
         "people_this_week": len({each.person for each in view.week}),
-        "arms": collections.Counter(each.arm for each in view.state.people.values()),
+        "arms": None if blinded else collections.Counter(each.arm for each in view.state.people.values()),
         "halted": None if view.state.halted is None else view.state.halted._asdict(),
         "halted_actions": {trial.actions[each]: halt._asdict() for each, halt in view.state.halted_actions.items()},
         "paused": sum(each.paused is not None for each in view.state.people.values()),
@@ -54,16 +58,22 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "episodes_under_way": len(under_way),
         "rewards_due": len(view.due),
         "rewards_overdue": len(view.overdue),
-        "checks": [finding._asdict() for finding in findings(view)],
+        "checks": _shown(findings(view), blinded),
         "under_way": [_under_way(record, blinded) for record in reversed(under_way[-MOST_ROWS:])],
         "overdue": [_overdue(trial, step, blinded) for step in view.overdue[:MOST_ROWS]],
         "blinded": blinded,
         "days": course.days(view, blinded=blinded),
         "retention": course.retention(view),
         "versions": [change._asdict() for change in reversed(view.state.changes)],
-        "incidents": [incident._asdict() for incident in reversed(view.state.incidents[-MOST_ROWS:])],
+        "incidents": _shown(view.state.incidents[: -MOST_ROWS - 1 : -1], blinded),
         **({} if blinded else _outcomes(view)),
     }
+
+
+def _shown(found: Sequence[Finding | Incident], blinded: bool) -> list[dict[str, Any]]:
+    """Return findings or incidents; a blinded reader sees the colour, and no sentence about actions."""
+    rows = [each._asdict() for each in found]
+    return [{**each, "message": _UNSAID} if blinded and each["check"] in _OF_ACTIONS else each for each in rows]
 
 
 def _outcomes(view: TrialView) -> dict[str, Any]:

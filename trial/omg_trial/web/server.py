@@ -15,7 +15,7 @@ import uvicorn
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
 from omg_trial.operation.channels import channels
-from omg_trial.rehearsal import rehearse
+from omg_trial.rehearsal.report import rehearse
 from omg_trial.service import Service
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.trial import Trial

@@ -102,7 +102,7 @@ def _gains(
     inner = rows.highest(step, apart) * chance  # (k, y, b)
     own = np.broadcast_to(inner.sum(axis=2).T[:, None, None], (len(states), *chance.shape, len(states))).copy()
     own[states, states] += chance[..., None] * apart[states, states] - np.moveaxis(inner, 0, 2)
-    gains = rows.highest(step, own) + most - (chance * least).sum(axis=1)[:, None, None]
+    gains: FloatArray = rows.highest(step, own) + most - (chance * least).sum(axis=1)[:, None, None]
     gains[states, states] -= chance * (most - least)
     return gains
 

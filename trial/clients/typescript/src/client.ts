@@ -37,6 +37,8 @@ export interface Options {
   name?: string;
   /** Seconds for which a call is repeated before `UnreachableError`. */
   patience?: number;
+  /** Seconds for which one attempt may take; as long as `patience`, if left out. */
+  timeout?: number;
   /** Another way to send calls, for tests. */
   fetch?: Send;
 }
@@ -53,6 +55,7 @@ export class Client {
     private readonly token: string,
     private readonly outbox: Outbox,
     private readonly patience: number,
+    private readonly timeout: number,
     private readonly fetch: Send,
   ) {}
 
@@ -60,7 +63,8 @@ export class Client {
     if (!/^https?:\/\//.test(url)) throw new TypeError("`url` must begin with http:// or https://");
     if (!/^[\x21-\x7e]+$/.test(token)) throw new TypeError("`token` must be a text of visible ASCII characters, as `omg-trial token` prints it");
     const outbox = await Outbox.read(options.store ?? new MemoryStore(), options.name ?? "omg-trial");
-    return new Client(url.replace(/\/$/, ""), token, outbox, options.patience ?? 10, options.fetch ?? ((to, init) => fetch(to, init)));
+    const patience = options.patience ?? 10, send: Send = options.fetch ?? ((to, init) => fetch(to, init));
+    return new Client(url.replace(/\/$/, ""), token, outbox, patience, options.timeout ?? patience, send);
   }
 
   /** Begin an episode; this needs a network. Until it is closed, the same call returns the same episode. */
@@ -209,7 +213,7 @@ export class Client {
     };
     if (this.outbox.seen !== null) headers["Log-Seen"] = this.outbox.seen;
     const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(), 1000 * this.patience);
+    const timer = setTimeout(() => stop.abort(), 1000 * this.timeout);
     try {
       const sent = { method: "POST", headers, body: JSON.stringify(call.body), signal: stop.signal };
       const response = await this.fetch(this.url + call.path, sent);
@@ -238,14 +242,14 @@ export class Client {
     return null;
   }
 
-  private knownDecision(episode: number, { step, state }: Omit<Decide, "action">): Decision | null {
+  private knownDecision(episode: number, { step, state, available }: Omit<Decide, "action">): Decision | null {
     const opened = this.outbox.opened(episode);
     const place = opened?.states.indexOf(state) ?? -1;
     const action = opened?.drawn?.[step]?.[place];
-    if (!opened || action === undefined) return null;
+    if (!opened || action === undefined || available === false) return null;
     const probability = opened.policy[step]?.[place]?.[opened.actions.indexOf(action)] ?? null;
     const fallback = opened.source === "plan" ? null : { source: opened.source, cause: opened.cause, rules: [] };
-    return { episode, event: null, step, action, probability, version: opened.version, fallback } as Decision;
+    return { episode, event: null, step, action, probability, available: true, version: opened.version, fallback } as Decision;
   }
 }
 

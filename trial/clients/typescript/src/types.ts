@@ -17,6 +17,10 @@ export interface Decide {
   step: number;
   state: string;
   action?: string | null;
+  /** Whether the person can be asked to do something now; if not, nothing is drawn. */
+  available?: boolean;
+  /** The time by the clock of the device. */
+  device_time?: string | null;
 }
 
 /** The action to take, and its probability. */
@@ -24,9 +28,12 @@ export interface Decided {
   episode: number;
   event: number;
   step: number;
-  action: string;
-  /** null if the app did something else than what was drawn. */
+  /** null if nothing is to be done, as the person is not available. */
+  action: string | null;
+  /** null if the app did something else than what was drawn, or nothing was drawn. */
   probability: number | null;
+  /** Whether there was something to draw. */
+  available: boolean;
   version: number;
   fallback: Fallback | null;
 }
@@ -50,13 +57,17 @@ export interface Open {
   occasion?: string | null;
   /** What is known of the person: by column of the trial file, or one of its labels. */
   context: unknown;
+  /** Whether anything may be drawn in the episode. */
+  available?: boolean;
+  /** The time by the clock of the device. */
+  device_time?: string | null;
 }
 
 /** An episode: its number, and its whole policy. */
 export interface Opened {
   /** Version of the model in use. */
   version: number;
-  /** plan, last plan or fixed: see the guide on fallbacks. */
+  /** plan, last plan, fixed or control: see the guide on fallbacks. */
   source: string;
   /** Why it is not a fresh plan; null if it is. */
   cause: string | null;

@@ -35,12 +35,12 @@ const file = async () => join(await mkdtemp(join(tmpdir(), "omg-trial-")), "queu
 async function made(patience = 0.05, path?: string) {
   const network = new Network();
   const store = path === undefined ? {} : { store: new FileStore(path) };
-  return { network, client: await Client.connect(url, token, { patience, fetch: network.fetch, ...store }) };
+  return { network, client: await Client.connect(url, token, { patience, timeout: 60, fetch: network.fetch, ...store }) };
 }
 
 for (const fault of ["lost", "answer lost", new Response("<p>Welcome", { status: 200 }), new Response('{"error": "busy"}', { status: 503 })] as Fault[]) {
   test(`a call is repeated until it is answered: ${fault instanceof Response ? fault.status : fault}`, async () => {
-    const { network, client } = await made(5);
+    const { network, client } = await made(60);
     const { episode } = await client.open(somebody());
     network.faults.push(fault);
     const decided = await client.decide(episode, { step: 0, state: "took it" });
@@ -83,7 +83,7 @@ test("without a network the draws decide as the service would have", async () =>
 });
 
 test("calls that are made at once are sent one after the other", async () => {
-  const { client } = await made(5);
+  const { client } = await made(60);
   const { episode } = await client.open(somebody());
   const steps = [0, 1, 2, 3].map((step) => client.decide(episode, { step, state: "took it" }));
   const events = (await Promise.all(steps)).map((each) => each.event ?? 0);

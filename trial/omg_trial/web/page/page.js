@@ -10,11 +10,12 @@ let shown = null;
 
 class Denied extends Error {}
 
-async function ask(path, body) {
+async function ask(path, body, key) {
   const options = { headers: { Authorization: `Bearer ${sessionStorage.getItem(KEY)}` }, cache: "no-store" };
   if (body !== undefined) {
     options.method = "POST";
     options.headers["Content-Type"] = "application/json";
+    if (key) options.headers["Idempotency-Key"] = key;
     options.body = JSON.stringify(body);
   }
   const answer = await fetch(path, options);
@@ -61,7 +62,7 @@ function draw() {
     else link.removeAttribute("aria-current");
   }
   document.title = `${$(`title-${page}`).textContent} · ${shown.trial}`;
-  PAGES[page](shown, personButton);
+  PAGES[page](shown, personButton, acknowledgement);
 }
 
 function refresh() {
@@ -92,6 +93,19 @@ function personButton(name) {
   return button;
 }
 
+// A form for the note of an incident, for administrators.
+function acknowledgement({ number, check }) {
+  const field = el("input", { "aria-label": `Note on ${check}, event ${number}`, maxlength: "500", required: "" });
+  const told = el("span", { role: "status" });
+  const form = el("form", { class: "note" }, field, el("button", { type: "submit" }, "Acknowledge"), told);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const key = `page-acknowledge-${number}-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+    guarded(async () => { await ask(`v1/incidents/${number}/acknowledge`, { note: field.value }, key); await refresh(); }, told);
+  });
+  return form;
+}
+
 const person = () => guarded(
   async () => showPerson(await ask(`v1/people/${encodeURIComponent($("person-name").value)}`), shown), $("person-history"));
 
@@ -118,6 +132,6 @@ window.addEventListener("hashchange", () => {
 let waiting;
 window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(draw, 150); });
 // Not under the hands of somebody who is in a table.
-setInterval(() => { if (shown && !document.hidden && !document.activeElement.closest(".fill")) refresh(); }, EVERY);
+setInterval(() => { if (shown && !document.hidden && !document.activeElement.closest(".fill, form")) refresh(); }, EVERY);
 if (sessionStorage.getItem(KEY)) refresh();
 else askForToken();

@@ -13,7 +13,8 @@ export const PAGES = {
     const state = red ? `${count(red, "check is", "checks are")} red: act today.`
       : bad.length ? `${count(bad.length, "check is", "checks are")} yellow: find out why.` : "All checks are green.";
     put("story",
-      el("p", {}, `${count(told.people, "person has", "people have")} begun; ${told.people_this_week} had a decision in the last seven days, and ${told.withdrawn} withdrew.`),
+      ...halts(told),
+      el("p", {}, `${count(told.people, "person is", "people are")} enrolled; ${told.people_this_week} had a decision in the last seven days, and ${told.withdrawn} withdrew.`),
       el("p", {}, told.rewards_due ? `Of the rewards that were due this week, ${share(told.rewards_overdue, told.rewards_due)} are missing.` : "No reward was due this week."),
       el("p", { class: red ? "red" : bad.length ? "yellow" : "green" }, state));
     tiles(told, red, bad);
@@ -21,6 +22,7 @@ export const PAGES = {
     people(told);
   },
   people(told, show) {
+    put("arms", told.arms ? Object.entries(told.arms).map(([arm, many]) => `${many} in the ${arm} arm`).join(", ") + `; ${told.paused} paused.` : "");
     if (told.retention.length) {
       shares($("chart-retention"), told.retention);
       $("chart-retention").append(details("As a table", table("Who stays", ["Week", "People", "Took part"],
@@ -37,9 +39,9 @@ export const PAGES = {
       lines($("chart-chances"), told.days, told.actions, (day) => day.chances, [0, 1], "Probability of each action, as in the table of days.", told.floor);
       put("floor", told.floor ? `The thin dotted line is the floor of the trial file, ${told.floor}.` : "The trial file sets no floor.");
     }
-    const most = Math.max(...told.days.map((day) => Math.max(day.rules, day.fallbacks)));
+    const counts = (day) => [day.rules, day.fallbacks, day.unavailable], most = Math.max(...told.days.flatMap(counts));
     if (!most) put("chart-rules", el("p", {}, "None on these days."));
-    else lines($("chart-rules"), told.days, ["changed by a rule", "without a fresh plan"], (day) => [day.rules, day.fallbacks], [0, Math.max(4, most + most % 2)], "Decisions changed by rules or made without a plan, as in the table of days.");
+    else lines($("chart-rules"), told.days, ["changed by a rule", "without a fresh plan", "not available"], counts, [0, Math.max(4, most + most % 2)], "Decisions changed by rules, made without a plan, or without a draw, as in the table of days.");
     days(told);
   },
   outcomes(told, show) {
@@ -53,17 +55,19 @@ export const PAGES = {
     byAction(told);
     value(told);
   },
-  checks(told) {
+  checks(told, show, acknowledge) {
     const sorted = [...told.checks].sort((one, other) => ORDER[one.severity] - ORDER[other.severity]);
     const bad = sorted.filter((each) => each.severity !== "green"), good = sorted.filter((each) => each.severity === "green");
     const more = details(`${good.length} checks are green`, findings(good), $("checks").querySelector("details")?.open);
     put("checks", bad.length ? findings(bad) : el("p", {}, "Nothing stands out."), more);
-    put("incidents", table("Incidents", ["When", "Colour", "Check", "What"],
-      told.incidents.map((each) => [time(each.time), colour(each.severity), each.check, each.message]), "None."));
+    const note = (each) => (each.note !== null ? each.note : each.severity === "green" ? "–" : acknowledge(each));
+    put("incidents", table("Incidents", ["When", "Colour", "Check", "Note", "What"],
+      told.incidents.map((each) => [time(each.time), colour(each.severity), each.check, note(each), each.message]), "None."));
   },
   model(told) {
     const why = (each) => ({
       published: "published: finite, within its bounds, with certified plans",
+      waiting: "passed its checks, and waits until somebody publishes it",
       refused: `not published: ${each.cause}`,
       "rolled back to": "in use again, by an administrator",
     })[each.verdict];
@@ -71,6 +75,11 @@ export const PAGES = {
       told.versions.map((each) => [each.version, time(each.time), count(each.episodes, "episode"), why(each)]), "Nothing was learned yet: version 0 knows nothing."));
   },
 };
+
+function halts(told) {
+  const one = (what, halt) => el("p", { class: "red" }, `${what} is ${halt.kind} since ${time(halt.time)}: ${halt.cause}`);
+  return [...(told.halted ? [one("The trial", told.halted)] : []), ...Object.entries(told.halted_actions).map(([name, halt]) => one(`The action ${name}`, halt))];
+}
 
 const details = (title, inside, open = false) => {
   const made = el("details", {}, el("summary", {}, title), inside);
@@ -82,7 +91,7 @@ const empty = (places) => places.forEach((place) => put(place, el("p", {}, "No d
 
 function tiles(told, red, bad) {
   const all = [
-    ["All in all", colour(red ? "red" : bad.length ? "yellow" : "green")], ["People", told.people], ["Withdrawn", told.withdrawn],
+    ["All in all", colour(red ? "red" : bad.length ? "yellow" : "green")], ["People", told.people], ["Withdrawn", told.withdrawn], ["Paused", told.paused],
     ["Episodes", told.episodes], ["Under way", told.episodes_under_way], ["Overdue rewards", told.rewards_overdue],
     ["Model in use", `version ${told.version}`],
   ];
@@ -92,7 +101,7 @@ function tiles(told, red, bad) {
 function people(told) {
   if (!told.days.length) return empty(["chart-people"]);
   const most = Math.max(2, told.people);
-  lines($("chart-people"), told.days, ["have begun", "had a decision that day"], (day) => [day.enrolled, day.people], [0, most + most % 2], "People who have begun, and who had a decision, as in the table of days.");
+  lines($("chart-people"), told.days, ["enrolled", "had a decision that day"], (day) => [day.enrolled, day.people], [0, most + most % 2], "People who are enrolled, and who had a decision, as in the table of days.");
 }
 
 function days(told) {
@@ -100,10 +109,10 @@ function days(told) {
     ...day.actions, ...(day.chances ?? told.actions.map(() => null)).map((each) => number(each, 2)),
     number(day.reward?.mean), day.reward ? interval(day.reward, "–") : "–",
   ];
-  const heads = ["Day", "Begun", "People", "Decisions", "By a rule", "No fresh plan", "Reward missing"];
+  const heads = ["Day", "Enrolled", "People", "Decisions", "Not available", "By a rule", "No fresh plan", "Reward missing"];
   const more = told.blinded ? [] : [...told.actions, ...told.actions.map((each) => `P(${each})`), "Reward", "Interval"];
   put("days", table("Days", [...heads, ...more], [...told.days].reverse().map((day) => [
-    day.day, day.enrolled, day.people, day.decisions, day.rules, day.fallbacks, day.missing, ...(told.blinded ? [] : seen(day)),
+    day.day, day.enrolled, day.people, day.decisions, day.unavailable, day.rules, day.fallbacks, day.missing, ...(told.blinded ? [] : seen(day)),
   ])));
 }
 

@@ -23,7 +23,7 @@ export function showPerson(told, trial) {
   };
   const picture = scroll(`Days of ${told.person}`), names = el("div"), earlier = told.episodes.slice(OPEN);
   $("person-history").replaceChildren(
-    el("p", {}, `${told.person}: ${told.episodes.length} episodes, the last one first.`),
+    el("p", {}, `${told.person}: ${told.episodes.length} episodes, the last one first.`), el("p", { class: "hint" }, about(told)),
     el("p", { class: "hint" }, "A column is a day, a box is a decision in the colour of its action, filled as high as its reward; an empty box has no reward yet."),
     picture, names, ...told.episodes.slice(0, OPEN).map((each) => episode(each, true)));
   if (earlier.length) {
@@ -32,6 +32,12 @@ export function showPerson(told, trial) {
   if (!trial.blinded) colours(names, trial.actions);
   strip(picture, columns(told), trial.actions, trial.reward_range);
   picture.scrollLeft = picture.scrollWidth;
+}
+
+function about(told) {
+  const consent = told.consent_from || told.consent_to ? `consent from ${told.consent_from ?? "the beginning"} to ${told.consent_to ?? "the end"}` : "";
+  const halt = told.paused ? `${told.paused.kind}: ${told.paused.cause}` : "";
+  return [`Enrolled ${time(told.enrolled)}`, told.arm ? `${told.arm} arm` : "", `times of ${told.zone}`, consent, told.end ? `last day ${told.end}` : "", halt].filter(Boolean).join("; ");
 }
 
 // All days from the first decision to the last one, those without a decision too.
