@@ -43,8 +43,7 @@ class State:
         """The pause or the stop of the whole trial."""
         self.halted_actions: dict[int, Halt] = {}
         self.withdrawn: set[str] = set()
-        self.erased: set[str] = set()
-        """Aliases of people whose key was destroyed."""
+        self.erased: set[str] = set()  # aliases
         self.open: dict[int, None] = {}
         """Episodes that are under way, in the order in which they were opened."""
         self.plans: dict[str, KeptPlan] = {}
@@ -168,7 +167,6 @@ class State:
 
     def _on_erased(self, event: Event, body: Body) -> None:
         self.erased.add(body["person"])
-        # By name while the key is there, by alias after it was destroyed.
         for person in [each for each in (*self.people, *self.withdrawn) if alias_of(self.secret, each) in self.erased]:
             self.withdrawn.discard(person)
             self._take_out(person)
@@ -283,6 +281,8 @@ class State:
 
     def _on_snapshot(self, event: Event, body: Body) -> None:
         """Change nothing: the digest of a snapshot is there to be compared."""
+
+    _on_looked = _on_snapshot
 
     def _learn_from(self, record: Record) -> None:
         """Put together what can be learned from an episode that is closed; late outcomes change it.

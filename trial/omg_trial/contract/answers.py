@@ -94,6 +94,12 @@ class Erased(BaseModel):
     event: int
 
 
+class Looked(BaseModel):
+    """A look that was noted."""
+
+    event: int
+
+
 class Enrolled(BaseModel):
     """A person who takes part."""
 

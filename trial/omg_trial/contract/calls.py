@@ -126,6 +126,8 @@ class KeyedCall(NamedTuple):
     """The `mark` of the last event that the caller knows of."""
     actor: str | None = None
     """The name of the caller's token; None for the service itself. It is no part of the call: tokens are replaced."""
+    bound: str | None = None
+    """The only person that the caller may call about, as it is their phone; None for any."""
 
 
 class Answer(NamedTuple):
@@ -198,9 +200,10 @@ class Close(Call):
 
 
 class Withdraw(Call):
-    """Take a person out of the trial. The body is empty."""
+    """Take a person out of the trial; nobody has to give a reason for that."""
 
     name, target = "withdraw", "person"
+    cause: Cause | None = None
 
 
 class Erase(Call):
@@ -208,6 +211,14 @@ class Erase(Call):
 
     name, target = "erase", "person"
     cause: Cause = Field(description="Why. It stays in the log: do not name the person.")
+
+
+class Look(Call):
+    """Note that somebody has looked at a person, or at all. The service makes this call itself."""
+
+    name = "look"
+    what: str
+    person: Person | None = None
 
 
 class Enrol(Call):
@@ -274,6 +285,7 @@ class RollBack(Call):
 
     name = "roll back"
     version: Count
+    cause: Cause | None = None
 
 
 class Acknowledge(Call):
