@@ -94,7 +94,9 @@ def best_mixture(mdp: TabularMDP, given: Budgets, rewards: FloatArray | None = N
     if least is not None and least.worst < 0.0:
         # The program is solved to a tolerance of its own; a little of the first column keeps the budgets exactly.
         excess = max(float((spent @ shares).max()), 0.0)
-        shares = shares * (least.worst / (least.worst - excess)) + np.eye(1, len(mixed))[0] * excess / (excess - least.worst)
+        shares = shares * (least.worst / (least.worst - excess)) + np.eye(1, len(mixed))[0] * excess / (
+            excess - least.worst
+        )
     total = np.tensordot(shares, np.array(mixed), 1)
     mass = total.sum(axis=2, keepdims=True)
     policy = np.divide(total, mass, out=policy, where=mass > 0.0)

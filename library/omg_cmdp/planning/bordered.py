@@ -45,8 +45,8 @@ from omg_cmdp.planning.solver.tuples import gather
 
 LIMIT = 80
 """Iterations before the loop gives up."""
-WITHIN = 1e-14
-"""How closely the loop meets the budgets, relative to the horizon."""
+WITHIN = 2e-13
+"""How closely the loop meets the budgets, relative to the horizon; less than what counts as met."""
 FIRST_SLACK = 1e-3
 """The slack of a budget is at least this large at the start."""
 
@@ -170,9 +170,10 @@ def corrector(program, border, pair, newton, excess, primal, dual):
 
 @leaf
 def begin(program, border, pair, guess, masses, products, newton):
-    """Set prices, by one Newton step from the occupancy in `pair` if there is no guess, and the pair that answers them.
+    """Set prices, slacks and a dual for the occupancy in `pair`; return False if rounding prevents it.
 
-    Return False if rounding prevents it.
+    With a guess of the prices, and values in `pair` that answer to them, little is changed. Otherwise prices come from
+    one Newton step, and occupancy and values answer to them.
     """
     n, count, weights = border.rewards.size, border.budgets.size, newton.weights
     for i in range(n):
@@ -182,33 +183,48 @@ def begin(program, border, pair, guess, masses, products, newton):
     for j in range(count):
         pair.q[n + j], pair.z[n + j], weights[n + j] = 0.0, guess[j] if guess.size else 0.0, 1.0
     set_prices(program, border, pair)
+    known = guess.size > 0 and has_slacks(program, pair, n)
     if guess.size == 0:
         if not blocks.factorise(program.transitions, program.tuples, weights, newton.factor):
             return False
         if not make_system(program, border, newton):
             return False
         for j in range(count):
-            stiffness = 0.0
+            stiffness = TINY
             for i in range(n):
                 stiffness += weights[i] * border.projected[j, i] ** 2
             # No further than the rewards are worth: where the plan is almost deterministic, Newton's step is too long.
-            pair.z[n + j] = min(max(-border.missed[j], 0.0) / (stiffness + TINY), 1.0)
+            pair.z[n + j] = min(max(-border.missed[j], 0.0) / stiffness, 1.0)
         set_prices(program, border, pair)
-    node_masses(program.tuples, pair.q, masses)
-    make_dual(program, masses, products, np.int64(8), pair)
-    for i in range(n):
-        pair.q[i] = products[i] / pair.z[i]
-    make_occupancy(program, pair.q, newton.dvalues)
-    set_prices(program, border, pair)
+    if not known:
+        node_masses(program.tuples, pair.q, masses)
+        make_dual(program, masses, products, np.int64(8), pair)
+        for i in range(n):
+            pair.q[i] = products[i] / pair.z[i]
+        make_occupancy(program, pair.q, newton.dvalues)
+        set_prices(program, border, pair)
     most = 0.0
     for j in range(count):
-        least = program.barrier[n + j] / guess[j] if guess.size and guess[j] > 0.0 else FIRST_SLACK
+        least = program.barrier[n + j] / pair.z[n + j] if known and pair.z[n + j] > 0.0 else FIRST_SLACK
         pair.q[n + j] = max(abs(border.missed[j]), min(least, FIRST_SLACK))  # s was 0: this is b - c·q
         most = max(most, pair.q[n + j] * pair.z[n + j])
     for j in range(count):
-        pair.z[n + j] = max(pair.z[n + j], max(0.1 * most, program.barrier[n + j]) / pair.q[n + j])
+        product = max(0.0 if known else 0.1 * most, program.barrier[n + j])
+        pair.z[n + j] = max(pair.z[n + j], product / pair.q[n + j])
     set_prices(program, border, pair)
-    make_dual(program, masses, products, np.int64(8), pair)
+    if not (known and has_slacks(program, pair, n)):
+        node_masses(program.tuples, pair.q, masses)
+        make_dual(program, masses, products, np.int64(8), pair)
+    return True
+
+
+@leaf
+def has_slacks(program, pair, count):
+    """Recompute the slacks; return whether the first `count` are positive."""
+    make_slacks(program, pair)
+    for i in range(count):
+        if not pair.z[i] > 0.0:
+            return False
     return True
 
 
@@ -248,13 +264,13 @@ def bordered(program, border, pair, tolerance, newton, best):
 
 @compiled
 def solve(
-    dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier, tolerance, earlier, guess,
-    costs, budgets,
+    dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier, tolerance, earlier,
+    values, guess, costs, budgets,
 ):  # fmt: skip
     """Return policy (H, S, A), values (H, S), prices (J,), the reachable states (H, S) and the number of iterations.
 
-    The first arguments are those of the solver, with a policy to start from; `guess` are prices (J,), or empty if the
-    policy is the plan without budgets. Costs (J, K, S, A) and budgets (J,) are scaled.
+    The first arguments are those of the solver, with a policy to start from, and its values; `guess` are its prices
+    (J,), or empty if it is the plan without budgets. Costs (J, K, S, A) and budgets (J,) are scaled.
     """
     free = set_up(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier)
     n, count, tuples = free.rewards.size, budgets.size, free.tuples
@@ -268,6 +284,7 @@ def solve(
     border = Border(rows, budgets, free.rewards, matrices[1], columns, matrices[2], np.empty(count), np.empty(count))
     pair, best, newton = new_pair(program), new_pair(program), new_newton(program)
     pair.q[:n] = gather(tuples, earlier)
+    pair.values[:] = values
     make_occupancy(program, pair.q, newton.dvalues)
     newton.wanted[0], iterations = product_floor(program, tolerance), 0
     if begin(program, border, pair, guess, np.empty(tuples.state.size), np.empty(n), newton):

@@ -16,18 +16,24 @@ from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.validation import FloatArray
 
 bordered = Lazy("omg_cmdp.planning.bordered")
+hard = Lazy("omg_cmdp.planning.solver.hard")
 
-RAISED = 5e-10
+RAISED = 5e-8
 """By how much budgets without an interior are raised, relative to the horizon and the largest cost."""
 ALLOWED = 2.0 * RAISED
 """Beyond this excess, relative to the horizon and the largest cost, `certificate` proves nothing."""
-_EASIER = tuple(10.0**-k for k in range(10))
+_EASIER = tuple(10.0**-k for k in range(12))
 """What is added to barriers and budgets, one after the other, where the loop lost its way."""
-_NONE = np.empty(0)
 
 
 def keep_within(
-    mdp: TabularMDP, given: Budgets, program: tuple[Any, ...], scale: float, tolerance: float, free: Solution, start: Any
+    mdp: TabularMDP,
+    given: Budgets,
+    program: tuple[Any, ...],
+    scale: float,
+    tolerance: float,
+    free: Solution,
+    start: Any,
 ) -> Solution:
     """Return the plan within budgets, from `free`, the plan without.
 
@@ -37,11 +43,11 @@ def keep_within(
     spent = given.spent(free.occupancy)
     if (spent <= given.limits + MET * horizon).all():
         return dataclasses.replace(free, prices=np.zeros(spent.size), costs=spent * given.scales)
-    guess, policy = _NONE, free.policy
-    if start is not None and start.prices.shape == spent.shape and start.prices.any():
-        guess, policy = start.prices * given.scales, start.policy
+    earlier = free
+    if start is not None and start.prices.shape == spent.shape and start.values.shape == free.values.shape:
+        earlier = start
     search = _Search(mdp, given, program, scale, tolerance, free.iterations)
-    found = search.attempt(given.limits, policy, guess, MET)
+    found = search.attempt(given.limits, earlier, MET)
     if found.status is Status.SOLVED:
         return found
     least = best_mixture(mdp, given)
@@ -50,12 +56,12 @@ def keep_within(
         if certain_excess(mdp, given, least.prices) > 0.0:
             return _infeasible(mdp, given, least.policy, least.prices / given.scales, possible, free)
     raised = least.worst > -RAISED * horizon
-    policy, guess = mdp.admissible / mdp.admissible.sum(axis=1, keepdims=True) * np.ones((horizon, 1, 1)), _NONE
-    for extra in (*_EASIER, 0.0):
-        limits = given.limits + horizon * max(extra, RAISED if raised else 0.0)
-        nearer = search.attempt(limits, policy, guess, ALLOWED if raised else MET, extra)
-        if np.isfinite(nearer.policy).all() and nearer.prices.any() and np.isfinite(nearer.prices).all():
-            policy, guess = nearer.policy, nearer.prices * given.scales
+    *tables, roots, barrier = program
+    eased = hard.solve_hard(*tables, roots, barrier + _EASIER[0], 1e-3, np.empty((0, 0, 0)))
+    nearer = dataclasses.replace(free, policy=eased[0], values=eased[1])
+    for extra in (*(each for each in _EASIER if raised or each > 0.1 * barrier.min()), 0.0):
+        limits = given.limits + horizon * max(2.0 * extra, RAISED if raised else 0.0)
+        nearer = search.attempt(limits, nearer, ALLOWED if raised else MET, extra)
     found = min(found, nearer, key=lambda each: each.certificate)
     if raised and found.status is Status.SOLVED:
         return dataclasses.replace(found, status=Status.NO_INTERIOR, least_costs=possible)
@@ -71,15 +77,14 @@ class _Search:
     tolerance: float
     iterations: int
 
-    def attempt(
-        self, limits: FloatArray, policy: FloatArray, guess: FloatArray, within: float, extra: float = 0.0
-    ) -> Solution:
+    def attempt(self, limits: FloatArray, start: Solution, within: float, extra: float = 0.0) -> Solution:
         """Return what the loop finds for budgets `limits`, with `extra` added to the barrier."""
         *tables, roots, barrier = self.program
         aim = max(0.5 * self.tolerance / self.scale, 1e-3 * extra)
         costs = self.given.costs
+        guess = start.prices * self.given.scales if start.prices.any() else start.prices[:0]
         policy, values, prices, reached, iterations = bordered.solve(
-            *tables, roots, barrier + extra, aim, policy, guess, costs, limits
+            *tables, roots, barrier + extra, aim, start.policy, start.values, guess, costs, limits
         )
         self.iterations += iterations
         transitions, rewards, first, mask = self.mdp.raw

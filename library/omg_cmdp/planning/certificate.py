@@ -45,7 +45,7 @@ def certificate(
     r - λ·c, plus λ·max(b - ⟨q, c⟩, 0), for any prices λ >= 0. What rounding may have done is added to it
     (`planning/rounding.py` says how): the bound holds in exact arithmetic. Values without positive slacks prove
     nothing, nor does a policy that is likely in a state that counts as unreachable, or that exceeds a budget by more
-    than 1e-9 of the horizon times the largest cost: the answer is then inf.
+    than 1e-7 of the horizon times the largest cost: the answer is then inf.
 
     Parameters
     ----------
@@ -87,7 +87,10 @@ def certificate(
         if not (spare >= -ALLOWED * mdp.horizon).all():
             return float("inf")
         lost = rounding.of_slacks(*plan.shape) * (np.abs(given.limits) + mdp.horizon)
-        charges, unspent = list(zip(scaled.tolist(), given.costs, strict=True)), scale * float(scaled @ (np.maximum(spare, 0.0) + lost))
+        charges, unspent = (
+            list(zip(scaled.tolist(), given.costs, strict=True)),
+            scale * float(scaled @ (np.maximum(spare, 0.0) + lost)),
+        )
         after = np.abs(np.concatenate([table[1:], np.zeros((1, mdp.states))]))
         size = np.abs(size) + (mdp.transition_steps @ after[:, None, :, None])[..., 0] + mdp.reward_steps
         size = sum((price * np.abs(c) for price, c in charges), start=size)
@@ -157,7 +160,8 @@ def _terms(u: FloatArray, m: FloatArray, q: FloatArray, z: FloatArray, error: Fl
 def slacks(mdp: TabularMDP, values: FloatArray, charges: Sequence[tuple[float, FloatArray]] = ()) -> FloatArray:
     """Return z_h(s, a) = V_h(s) - r_h(s, a) - Σ P_h(s'|s, a)·V_{h+1}(s') for values (H, S), V_H = 0.
 
-    `charges` are prices λ and costs c (K, S, A) whose products are added. The sum is taken with twice the digits; `rounding` bounds its error.
+    `charges` are prices λ and costs c (K, S, A) whose products are added. The sum is taken with twice the digits;
+    `rounding` bounds its error.
     """
     after = np.concatenate([values[1:], np.zeros((1, mdp.states))])
     shape = (mdp.horizon, mdp.states, mdp.actions)

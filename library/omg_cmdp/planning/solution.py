@@ -26,7 +26,7 @@ class Status(enum.Enum):
     SOLVED = "The certified gap is within tolerance."
     STALLED = "No further progress at double precision; the certificate tells how far the plan may be from optimal."
     INFEASIBLE = "No policy meets the budgets; `prices` prove it, and `least_costs` are possible, each alone."
-    NO_INTERIOR = "No policy is below all budgets; they were raised by 5e-10 of the horizon times the largest cost."
+    NO_INTERIOR = "No policy is below all budgets; they were raised by 5e-8 of the horizon times the largest cost."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, slots=True)
