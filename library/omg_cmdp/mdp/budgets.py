@@ -74,7 +74,7 @@ class Mixture(NamedTuple):
 
 
 def best_mixture(mdp: TabularMDP, given: Budgets, rewards: FloatArray | None = None) -> Mixture:
-    """Return the best policy within the budgets; without `rewards`, or if none is within, that of least worst excess."""
+    """Return the best policy within the budgets; without `rewards`, or if there is none, that of least worst excess."""
     least = None if rewards is None else best_mixture(mdp, given)
     if least is not None and least.worst > MET * mdp.horizon:
         return least
@@ -120,7 +120,7 @@ def least_costs(mdp: TabularMDP, given: Budgets) -> FloatArray:
 
 
 def _mix(earned: FloatArray, spent: FloatArray, allowed: float | None) -> tuple[FloatArray, FloatArray]:
-    """Return shares (n,) and prices (J,) of the best mixture of n columns; that of least worst excess if None is allowed."""
+    """Return shares (n,) and prices (J,) of the best mixture of n columns, or of that with the least worst excess."""
     from scipy.optimize import linprog  # not before it is needed: importing it takes longer than all of this package
 
     budgets, count = spent.shape

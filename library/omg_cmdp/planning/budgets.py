@@ -15,7 +15,8 @@ from omg_cmdp.planning import rounding
 from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.validation import FloatArray
 
-bordered = Lazy("omg_cmdp.planning.bordered")
+bordered = Lazy("omg_cmdp.planning.compiled.bordered")
+certifier = Lazy("omg_cmdp.planning.compiled.certify")
 hard = Lazy("omg_cmdp.planning.solver.hard")
 
 RAISED = 5e-8
@@ -52,9 +53,8 @@ def keep_within(
         return found
     least = best_mixture(mdp, given)
     possible = least_costs(mdp, given)
-    if least.worst > MET * horizon:
-        if certain_excess(mdp, given, least.prices) > 0.0:
-            return _infeasible(mdp, given, least.policy, least.prices / given.scales, possible, free)
+    if least.worst > MET * horizon and certain_excess(mdp, given, least.prices) > 0.0:
+        return _infeasible(mdp, given, least.policy, least.prices / given.scales, possible, free)
     raised = least.worst > -RAISED * horizon
     *tables, roots, barrier = program
     eased = hard.solve_hard(*tables, roots, barrier + _EASIER[0], 1e-3, np.empty((0, 0, 0)))
@@ -88,7 +88,7 @@ class _Search:
         )
         self.iterations += iterations
         transitions, rewards, first, mask = self.mdp.raw
-        occupancy, slacks, gap = bordered.certify(
+        occupancy, slacks, gap = certifier.certify(
             transitions, rewards, first, mask, reached, roots, barrier, policy, values, costs, self.given.limits, prices
         )
         lost = rounding.of_slacks(*policy.shape) * (np.abs(limits) + policy.shape[0])

@@ -167,7 +167,7 @@ def slacks(mdp: TabularMDP, values: FloatArray, charges: Sequence[tuple[float, F
     shape = (mdp.horizon, mdp.states, mdp.actions)
     slack, lost = rounding.difference(np.broadcast_to(values[:, :, None], shape), mdp.reward_steps)
     for price, costs in charges:
-        product, of_product = _product(np.float64(-price), costs)
+        product, of_product = _product(np.asarray(-price), costs)
         slack, of_sum = rounding.difference(slack, product)
         lost = lost + (of_sum - of_product)
     for j in range(mdp.states):

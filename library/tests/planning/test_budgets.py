@@ -1,6 +1,7 @@
 """Plans within budgets: closed forms, certificates, metamorphic relations, and what is said where none can be."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ def peer(problem):
     """Return the optimum that Clarabel finds, None where it finds none or doubts it."""
     names = ("gamma", "weights", "uncertainty", "floor", "costs", "budgets")
     try:
-        found = solve_by_peer(problem.mdp, **{name: getattr(problem, name) for name in names}, stacked=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it takes logarithms of what it left at 0
+            found = solve_by_peer(problem.mdp, **{name: getattr(problem, name) for name in names}, stacked=True)
     except (ArithmeticError, ValueError):
         return None
     exceeds = spent(problem.mdp, found.policy, problem.costs) - problem.budgets
@@ -143,4 +146,4 @@ def test_one_policy_only_is_said(rng):
     mdp = random_mdp(rng, states=3, actions=2, horizon=3, kernel="dense", masked=False)
     plan = omg.plan(mdp, 10.0, costs=np.tile([0.0, 1.0], (1, 3, 1)), budgets=[0.0])
     assert plan.status is omg.Status.NO_INTERIOR
-    assert plan.policy[:, :, 1].max() <= 1e-6
+    assert plan.occupancy[:, :, 1].sum() <= 1e-6
