@@ -141,7 +141,7 @@ class ContextCache(Generic[Value]):
 
     def get(self, context: Context, make: Callable[[Context], Value]) -> Value:
         """Return `make(context)`, or what it returned before."""
-        context, key = keyed(context)
+        context, key = context if type(context) is Keyed else keyed(context)
         if key is None:
             return make(context)
         with self._lock:

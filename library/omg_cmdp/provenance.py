@@ -1,16 +1,24 @@
-"""Provenance of results: the version and commit of this package, and the versions of the libraries below it."""
+"""Provenance of results: the version and commit of this package, and the versions of the libraries below it.
+
+Of compiled code: the sources that it was made from.
+"""
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import importlib.util
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+_IMPORTS = re.compile(r"^\s*(?:from|import) ((?:omg_cmdp|omg_lab)[\w.]*)(?: import ([\w, ]+|\([^)]*\)))?", re.MULTILINE)
 
 LIBRARIES = ("numpy", "scipy", "numba", "pandas", "pyarrow")
 
@@ -62,3 +70,32 @@ def _installed_commit(package: Path) -> str:
         return str(json.loads(installed.read_text("direct_url.json") or "{}")["vcs_info"]["commit_id"])
     except (KeyError, TypeError, ValueError, metadata.PackageNotFoundError):
         return "unknown"
+
+
+@functools.cache
+def source_digest(module: str) -> str:
+    """Return a digest of the source of `module` and of all that it imports from our packages."""
+    found: dict[str, str] = {}
+    pending = [module]
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found[name], imported = source_of(name)
+            pending += imported
+    return hashlib.sha256("".join(found[name] for name in sorted(found)).encode()).hexdigest()
+
+
+@functools.cache
+def source_of(module: str) -> tuple[str, list[str]]:
+    """Return the source of a module, and what it imports of ours: modules, and names in them, which have no source."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except ImportError:  # a name that is no module, or a room whose optional package is missing
+        return "", []
+    if spec is None or spec.origin is None:
+        return "", []
+    source = Path(spec.origin).read_text(encoding="utf-8")
+    imported = []
+    for origin, names in _IMPORTS.findall(source):
+        imported += [origin, *(f"{origin}.{name}" for name in re.findall(r"\w+", names))]
+    return source, imported

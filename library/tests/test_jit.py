@@ -1,5 +1,6 @@
 """Compiled code is never older than what it was made from, and gives the same bits wherever its arrays lie."""
 
+import ast
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import pytest
 
 import omg_cmdp
 from library.tests import plain_python
-from omg_cmdp import jit
+from omg_cmdp import jit, provenance
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.compiled import finite
 
@@ -53,7 +54,7 @@ def package(tmp_path):
         path = ours / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    for name in ("jit.py", "progress.py"):
+    for name in ("jit.py", "progress.py", "provenance.py"):
         shutil.copy(Path(omg_cmdp.__file__).parent / name, ours / name)
     return ours
 
@@ -193,6 +194,16 @@ def test_sums_have_the_same_bits_wherever_arrays_lie(functions, cells, seed):
     assert len(found) == 1
 
 
+def test_compiled_code_counts_indices_from_the_front():
+    """It looks up what an index says: -1 would be the memory before the array."""
+    for path in Path(__file__).parents[2].glob("*/omg_*/**/*.py"):
+        source = path.read_text()
+        if re.search(r"^from omg_cmdp\.jit import .*(compiled|inner|leaf)", source, re.MULTILINE):
+            for each in ast.walk(ast.parse(source)):
+                if isinstance(each, ast.Subscript) and not ast.unparse(each.value).endswith(".shape"):
+                    assert not re.search(r"(^|[(, ])-\d", ast.unparse(each.slice)), (path.name, ast.unparse(each))
+
+
 def test_compiled_code_is_made_from_few_sources():
     """Were the root among them, any edit would recompile everything, and optional packages would be imported."""
     rooms = Path(jit.__file__).parent
@@ -203,7 +214,7 @@ def test_compiled_code_is_made_from_few_sources():
                 name = pending.pop()
                 if name not in found:
                     found.add(name)
-                    pending += jit._source(name)[1]
+                    pending += provenance.source_of(name)[1]
             assert not found & {"omg_cmdp", "omg_cmdp.environments", "omg_cmdp.planning"}, file
 
 

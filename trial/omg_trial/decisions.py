@@ -21,8 +21,10 @@ from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 from omg_trial.contract.calls import Decide
 from omg_trial.episodes import Record
+from omg_trial.keys.marks import alias_of
 from omg_trial.log.events import canonical
-from omg_trial.rules import apply_rules
+from omg_trial.people.participants import CONTROL, LEARNING, week_of
+from omg_trial.rules import apply_rules, moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
 
@@ -38,6 +40,8 @@ class PolicySource(enum.StrEnum):
     Each person's last plan is kept until they withdraw. Contexts are compared as texts: 71 and 71.0 are two."""
     FIXED = "fixed"
     """The probabilities of `actions.fallback` in the trial file."""
+    CONTROL = "control"
+    """The same probabilities, because the person is in the control group: no other source is tried."""
 
 
 class DecisionInputs(NamedTuple):
@@ -78,7 +82,7 @@ def make_plan(trial: Trial, agent: ModelAgent, context: str) -> ChosenPolicy:
     return ChosenPolicy(PolicySource.PLAN, None, np.asarray(policy), certificate, gamma)
 
 
-def choose_policy(at: DecisionInputs, context: str) -> ChosenPolicy:
+def choose_policy(at: DecisionInputs, context: str, arm: str = LEARNING) -> ChosenPolicy:
     """Return the policy from the best source that works: a plan, else the last plan, else the fixed probabilities.
 
     `cause` is "no certified plan: " and the kind of error with which planning failed:
@@ -91,6 +95,8 @@ def choose_policy(at: DecisionInputs, context: str) -> ChosenPolicy:
     The text of the error is left out, because it may repeat a person's context. Planning for that context again by
     `POST /v1/policy` shows whether the model in use still fails.
     """
+    if arm == CONTROL:
+        return ChosenPolicy(PolicySource.CONTROL, None, at.trial.fixed_policy())
     try:
         return make_plan(at.trial, at.agent, context)
     except Exception as error:  # whatever an oracle or the planner may raise: there is always an answer
@@ -103,7 +109,7 @@ def choose_policy(at: DecisionInputs, context: str) -> ChosenPolicy:
 
 def steps_may_differ(trial: Trial) -> bool:
     """Return whether a step may be decided in another way than by the policy that its episode began with."""
-    return bool(trial.replan or trial.window or trial.limits.most or trial.limits.least)
+    return bool(trial.replan or trial.window or trial.limits.any)
 
 
 def draw_ahead(at: DecisionInputs, person: str, occasion: str, policy: FloatArray) -> list[list[str]] | None:
@@ -124,39 +130,63 @@ def draw_ahead(at: DecisionInputs, person: str, occasion: str, policy: FloatArra
 def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, Any]:
     """Return the decision of a step: the action, all probabilities, and what they come from."""
     assert record.policy is not None
-    chosen, version = ChosenPolicy(PolicySource(record.source), record.cause, np.array(record.policy)), record.version
-    if at.trial.replan:  # the newest model, whatever the episode began with
-        chosen, version = choose_policy(at, record.context), at.state.version.number
-    earlier = at.state.choices_of(record.person) if steps_may_differ(at.trial) else []
-    state = at.trial.states.index(call.state)
-    chances, rules = apply_rules(at.trial, chosen.policy[call.step, state], state, at.now, earlier)
-    # Drawn even if the app has acted already: the log then shows whether it followed the draw.
-    drawn = draw_index(chances, uniform(at.state.secret, record.person, record.occasion, call.step))
-    done = drawn if call.action is None else at.trial.actions.index(call.action)
-    return {
+    person, acted = at.state.people[record.person], call.action is not None
+    local, state = person.local(at.now), at.trial.states.index(call.state)
+    drift = None if acted or call.device_time is None else (moment(call.device_time) - at.now).total_seconds()
+    about = {
         "episode": record.number,
         "step": call.step,
         "state": state,
+        "acted": acted,
+        "local": local.isoformat(timespec="seconds"),
+        "device_time": call.device_time,
+        "drift": drift,
+    }
+    chosen, version = ChosenPolicy(PolicySource(record.source), record.cause, np.array(record.policy)), record.version
+    halt = None if acted else at.state.halt_of(record.person)
+    if halt is not None or not (call.available and record.available):
+        rule, done = ("unavailable", at.trial.unavailable) if halt is None else (halt.kind, at.trial.paused)
+        none = dict.fromkeys(("drawn", "probability", "probabilities"))
+        how = {"version": version, "source": chosen.source, "cause": chosen.cause, "rules": [rule], "closed": []}
+        return {**about, **none, **how, "action": done, "available": False}
+    if at.trial.replan:  # the newest model, whatever the episode began with
+        chosen, version = choose_policy(at, record.context, record.arm), at.state.version.number
+    # An app that has acted without a network has not heard of an action that was closed meanwhile.
+    halted = {} if acted else at.state.halted_actions
+    account = person.account.of(week_of(local))
+    made = apply_rules(at.trial, chosen.policy[call.step, state], state, local, account, halted)
+    # Drawn even if the app has acted already: the log then shows whether it followed the draw.
+    drawn = draw_index(made.chances, uniform(at.state.secret, record.person, record.occasion, call.step))
+    done = drawn if call.action is None else at.trial.actions.index(call.action)
+    return {
+        **about,
         "action": done,
         "drawn": drawn,
-        "probability": float(chances[drawn]) if done == drawn else None,
-        "probabilities": chances.tolist(),
+        "probability": float(made.chances[drawn]) if done == drawn else None,
+        "probabilities": made.chances.tolist(),
         "version": version,
         "source": chosen.source,
         "cause": chosen.cause,
-        "rules": rules,
+        "rules": made.rules,
+        "closed": made.closed,
+        "available": made.available,
     }
+
+
+def draw_arm(at: DecisionInputs, person: str) -> str:
+    """Return the arm of somebody who is enrolled: a draw of its own, by the secret and the person alone."""
+    return CONTROL if uniform(at.state.secret, person, "#arm", 0) < at.trial.people.control else LEARNING
 
 
 def uniform(secret: str, person: str, occasion: str, step: int) -> float:
     """Return the number in [0, 1) of one step, from which its action is drawn.
 
-    It is the first 53 bits of the HMAC-SHA-256 of person, occasion and step under the trial's secret, and so depends on
-    no other person, on no order of calls, on no clock, and not on how often the occasion was opened.
+    It is the first 53 bits of the HMAC-SHA-256 of the person's alias, occasion and step under the trial's secret: it
+    depends on no other person, on no order of calls, on no clock, and not on how often the occasion was opened.
 
     >>> uniform("a", "p1", "day 1", 0) == uniform("a", "p1", "day 1", 0) != uniform("a", "p1", "day 1", 1)
     True
     """
-    name = canonical([person, occasion, step]).encode()
+    name = canonical([alias_of(secret, person), occasion, step]).encode()
     mark = hmac.new(secret.encode(), name, hashlib.sha256).digest()
     return float(int.from_bytes(mark[:8], "big") >> 11) * 2.0**-53

@@ -192,6 +192,7 @@ def test_a_service_with_an_older_backup_is_recognised(tmp_path, gone_on):
         client = Client(ADDRESS, token, patience=QUICK, transport=wire)
         client.close(client.open("p1", person(1))["episode"])
         backup = Database(":memory:")
+        backup.keys = store.keys
         backup.append(list(store.read())[:3])
         client.report(client.open("p2", person(2))["episode"], 0, reward=1.0)
     with wired(tmp_path, store=backup) as (wire, token), Client(ADDRESS, token, transport=wire) as other:

@@ -34,6 +34,7 @@ MAY = {
     "/v1/people/p1/withdraw": "administrator",
     "/v1/learn": "administrator",
     "/v1/roll-back": "administrator",
+    "/v1/incidents/3/acknowledge": "administrator",
     "/v1/policy": "analyst",
 }
 BODIES = {
@@ -43,6 +44,7 @@ BODIES = {
     "/v1/episodes/3/close": {"cause": "finished"},
     "/v1/policy": {"context": CONTEXT},
     "/v1/roll-back": {"version": 0},
+    "/v1/incidents/3/acknowledge": {"note": "seen"},
 }
 NASTY = [
     "'; DROP TABLE events; --",
@@ -52,6 +54,7 @@ NASTY = [
     "é\U0001f600",
     "../../etc/passwd",
 ]
+BY_HAND = {"/v1/publish"}  # the trial of the guide publishes by itself
 
 
 class Site:
@@ -194,6 +197,9 @@ def test_every_curl_of_the_guide_works(page, tmp_path, request):
     names |= {"$TOKEN": site.tokens["app"], "$SITE": "", "http://127.0.0.1:8000": ""}
     called = set()
     for command in re.findall(r"^curl (.*)$", text, re.MULTILINE):
+        if "$INCIDENT" in command:
+            site.service.submit(lambda at: at.note("yellow", "gaps", "an episode lacks a step")).result()
+            names["$INCIDENT"] = str(site.desk.state.incidents[-1].number)
         for name, value in names.items():
             command = command.replace(name, value)
         *options, path = shlex.split(command)
@@ -206,10 +212,12 @@ def test_every_curl_of_the_guide_works(page, tmp_path, request):
         assert answer.status_code == 200, f"{command}: {answer.text}"
         while path == "/v1/learn" and site.client.get("/v1/health").json()["version"] == 0:
             time.sleep(0.05)  # it learns beside its answers
-        called.add(re.sub(r"(episodes|people)/\w+", r"\1/{}", path))
+        called.add(re.sub(r"(episodes|people|incidents)/\w+", r"\1/{}", path.partition("?")[0]))
     offered = {re.sub(r"{\w+}", "{}", path) for path in site.client.app.openapi()["paths"]}
     assert called <= offered | {"/metrics"}
-    assert page == "tutorial" or called == {each for each in offered if each.startswith("/v1/")} | {"/metrics"}
+    assert page == "tutorial" or called == {each for each in offered if each.startswith("/v1/")} - BY_HAND | {
+        "/metrics"
+    }
 
 
 def test_a_body_that_is_too_large_is_refused(site):
@@ -258,7 +266,7 @@ def test_the_document_has_the_names_and_limits_of_the_trial(site):
     assert (decide["step"]["minimum"], decide["step"]["exclusiveMaximum"]) == (0, 4)
     assert (report["reward"]["anyOf"][0]["minimum"], report["reward"]["anyOf"][0]["maximum"]) == (0.0, 1.0)
     assert list(schemas["Context"]["properties"]) == ["age", "lives"]
-    assert schemas["Decided"]["properties"]["action"]["enum"] == ["nothing", "reminder", "call"]
+    assert schemas["Decided"]["properties"]["action"]["anyOf"][0]["enum"] == ["nothing", "reminder", "call"]
 
 
 @pytest.mark.slow

@@ -25,7 +25,8 @@ def reward_lesson(
         total = min(max((trajectory.total - steps * low) / (high - low), 0.0), float(steps))
         return functools.partial(oracle.update_total, trajectory.context, states, actions, total)
     if not math.isnan(rewards.sum()):
-        return functools.partial(oracle.update, context, states, actions, _told(rewards, oracle))
+        known = rewards if oracle.takes_keyed else frozen(rewards.view())
+        return functools.partial(oracle.update, context, states, actions, known)
     told = ~np.isnan(rewards)
     if not told.any():
         return nothing
@@ -42,7 +43,3 @@ def steps_for(trajectory: Trajectory, oracle: Oracle) -> tuple[NDArray[np.int64]
 
 def nothing() -> None:
     """Teach nothing."""
-
-
-def _told(rewards: FloatArray, oracle: Oracle) -> FloatArray:
-    return rewards if oracle.takes_keyed else frozen(rewards.view())

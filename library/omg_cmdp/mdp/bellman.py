@@ -110,7 +110,7 @@ def optimal_policy(
             got = f"{bounds.lows.shape} and {bounds.highs.shape}"
             raise ValueError(f"`bounds` must have lows and highs of shape ({mdp.horizon + 1},), got {got}")
     policy, values = best_response(mdp, mdp.raw[1], bounds=bounds)
-    return policy, float(mdp.start @ values[0])
+    return policy, float(mdp.space.start @ values[0])
 
 
 def best_response(
@@ -120,10 +120,11 @@ def best_response(
 
     The rewards may be any numbers, such as bonuses. Values are clipped to `bounds`, if there are any.
     """
-    policy = np.zeros((mdp.horizon, mdp.states, mdp.actions))
-    values = np.zeros((mdp.horizon + 1, mdp.states))
+    space = mdp.space
+    policy = np.zeros((space.horizon, space.states, space.actions))
+    values = np.zeros((space.horizon + 1, space.states))
     transitions, _, _, admissible = mdp.raw
-    lows, highs = bounds or _no_bounds(mdp.horizon)
+    lows, highs = bounds or _no_bounds(space.horizon)
     compiled.best_response(transitions, np.ascontiguousarray(rewards), admissible, lows, highs, policy, values)
     return policy, values
 

@@ -17,7 +17,6 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import (
     FloatArray,
     float_table,
-    frozen,
     instance_of,
     interval,
     no_masked_entries,
@@ -99,7 +98,9 @@ class Trajectory:
         """Keep these very arrays: nothing is checked or copied. The fields are frozen, and this is their writer."""
         plain, key = context if type(context) is Keyed else (context, None)
         raw, kept = (states, actions, rewards), unchanging(plain)
-        visited, taken, earned = (frozen(array.view()) for array in raw)
+        visited, taken, earned = views = states.view(), actions.view(), rewards.view()
+        for view in views:
+            view.setflags(write=False)
         known = keyed(kept) if key is None else Keyed(kept, key)
         self.__dict__.update(known=known, states=visited, actions=taken, rewards=earned, total=total, raw=raw)
 

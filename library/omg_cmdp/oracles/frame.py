@@ -165,7 +165,7 @@ class Frame(Oracle, Generic[F]):
         self.forecasters.check(*episode[:3])
         self._answered = None
         self.forecasters.learn(answer.prepared, episode)
-        self._witnesses.learn(keyed(context))
+        self._witnesses.learn(context if type(context) is Keyed else keyed(context))
         account = self.forecasters.account
         account.loss += self._loss.charge(account.losses, self._guard_rate, answer.forecasts, episode)
         account.episodes += 1
@@ -173,7 +173,7 @@ class Frame(Oracle, Generic[F]):
 
     def _answer(self, context: Context) -> _Answer:
         """Return all about a context; the last answer is remembered until the next update."""
-        known, answered = keyed(context), self._answered
+        known, answered = context if type(context) is Keyed else keyed(context), self._answered
         if answered is not None and answered.key == known.key:
             return answered
         prepared = self.forecasters.prepare(known.to(self.forecasters))

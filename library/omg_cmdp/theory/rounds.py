@@ -63,7 +63,7 @@ class Round(NamedTuple):
     @property
     def optimal_value(self) -> float:
         """V*."""
-        return self.truth.best[1]
+        return self.truth.raw_best[1]
 
     @property
     def regret(self) -> float:

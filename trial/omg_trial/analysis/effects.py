@@ -98,6 +98,19 @@ def earned(trial: Trial, table: pandas.DataFrame) -> ClusteredEstimate:
     -------
     ClusteredEstimate
         "fixed probabilities", and "gain by learning" over them.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> known = {"state": "took it", "probability_nothing": 0.2, "probability_reminder": 0.8, "withdrawn": False}
+    >>> drawn = ["reminder", "reminder", "nothing", "reminder", "reminder"] * 4
+    >>> table = pandas.DataFrame({
+    ...     "person": [f"p{number}" for number in range(20)], "episode": range(20), "step": 0, "drawn": drawn, **known,
+    ...     "reward": [float(name == "reminder") for name in drawn],
+    ... })
+    >>> earned(Trial.parse(EXAMPLE), table).values.round(6).tolist()
+    [0.5, 0.3]
     """
     learning = table[table["arm"] != "control"] if "arm" in table else table
     kept = counted_rows(trial, learning.assign(weight=fixed_weights(trial, learning)))
@@ -124,6 +137,17 @@ def arm_difference(trial: Trial, table: pandas.DataFrame) -> ClusteredEstimate:
     -------
     ClusteredEstimate
         "control arm", and "learning arm less control arm".
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> table = pandas.DataFrame({
+    ...     "person": list("abcd"), "arm": ["control", "learning"] * 2, "withdrawn": False,
+    ...     "reward": [0.2, 0.9, 0.4, 0.7],
+    ... })
+    >>> arm_difference(Trial.parse(EXAMPLE), table).values.round(6).tolist()
+    [0.3, 0.5]
     """
     kept = counted_rows(trial, table)
     learning = (kept["arm"] != "control").to_numpy(np.float64)

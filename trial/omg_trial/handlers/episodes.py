@@ -7,41 +7,60 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.validation import FloatArray
 from omg_trial.contract import Refusal, answers, calls, context_text
 from omg_trial.decisions import ChosenPolicy, DecisionInputs, PolicySource, choose_policy, decide_step, draw_ahead
 from omg_trial.episodes import Record, StepDecision
 from omg_trial.handlers.handled import Handled, find_episode
+from omg_trial.handlers.people import check_day, check_halt, find_participant
+from omg_trial.people.participants import Participant
+from omg_trial.rules import moment
 from omg_trial.trial_file.trial import Trial
 
 
 def handle_open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
     """Begin an episode, or answer again for an occasion that exists."""
-    if call.person in at.state.withdrawn:
+    if at.state.has_left(call.person):
         raise Refusal(410, "the person has withdrawn")
     records = [at.state.episodes[number] for number in at.state.of_person.get(call.person, ())]
-    context = context_text(at.trial, call.context)
+    context, person = context_text(at.trial, call.context), find_participant(at, call.person)
+    check_day(at, person, at.now)
+    check_halt(at, person)
     for record in records:
         if call.occasion is not None and record.occasion == call.occasion:
-            return _reopen(at, record, context)
+            return _reopen(at, record, context, call.available)
     for record in records:
         if record.closed is None:
             raise Refusal(409, f"the person has episode {record.number} under way; go on with it, or close it first")
-    chosen, occasion = choose_policy(at, context), call.occasion or at.state.next_occasion(call.person)
+    chosen, occasion = choose_policy(at, context, person.arm), call.occasion or at.state.next_occasion(call.person)
     made = _format_policy(at, chosen)
-    about = {"person": call.person, "occasion": occasion, "context": context}
+    about = {"person": call.person, "occasion": occasion, "context": context, "arm": person.arm, "zone": person.zone}
     # The number of the event is the name of the episode: unique for ever, without a counter of its own.
-    answer = _format_opening(at, made, at.number, draw_ahead(at, call.person, occasion, chosen.policy))
-    return Handled("opened", {**about, **made, "gamma": chosen.gamma}, answer)
+    drawn = _told(at, person, call.available, occasion, call.person, chosen.policy)
+    answer = _format_opening(at, made, at.number, drawn)
+    asked = {"available": call.available, "device_time": call.device_time}
+    return Handled("opened", {**about, **made, **asked, "gamma": chosen.gamma}, answer)
 
 
-def _reopen(at: DecisionInputs, record: Record, context: str) -> Handled:
+def _told(
+    at: DecisionInputs, person: Participant, available: bool, occasion: str, name: str, policy: FloatArray
+) -> list[list[str]] | None:
+    """Return the draws that an app without a network is told: none if nothing would be drawn."""
+    halted = at.state.halted or person.paused or at.state.halted_actions
+    return None if halted or not available else draw_ahead(at, name, occasion, policy)
+
+
+def _reopen(at: DecisionInputs, record: Record, context: str, available: bool) -> Handled:
     """Answer an opening of an occasion that exists as it was answered before; a decision point is never made anew."""
     if record.policy is None:
         raise Refusal(409, f"the occasion of this person is episode {record.number}, which is closed")
     if record.context != context:
         raise Refusal(409, "`context`: the occasion was opened with another one")
     names = ("version", "source", "cause", "certificate", "policy")
-    drawn = draw_ahead(at, record.person, record.occasion, np.array(record.policy))
+    if record.available != available:
+        raise Refusal(409, "`available`: the occasion was opened with another one")
+    person = at.state.people[record.person]
+    drawn = _told(at, person, available, record.occasion, record.person, np.array(record.policy))
     answer = _format_opening(at, {name: vars(record)[name] for name in names}, record.number, drawn)
     return Handled("reopened", {"episode": record.number}, answer)
 
@@ -84,7 +103,14 @@ def handle_decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handl
     if call.step in record.choices:
         _check_repeated(trial, call, made := record.choices[call.step])
         body: dict[str, Any] = {"episode": episode, "step": call.step}
-        return Handled("repeated", body, _format_decision(at, {**body, **made._asdict()}))
+        asked = {"available": call.available, "device_time": call.device_time}
+        return Handled("repeated", {**body, **asked}, _format_decision(at, {**body, **made._asdict()}))
+    person = at.state.people[record.person]
+    if call.action is None:
+        check_day(at, person, at.now)
+        check_halt(at, person)
+    else:  # what an app did without a network counts on the day on which it did so
+        check_day(at, person, at.now if call.device_time is None else min(at.now, moment(call.device_time)))
     body = decide_step(at, record, call)
     return Handled("decided", body, _format_decision(at, body))
 
@@ -93,8 +119,9 @@ def _check_repeated(trial: Trial, call: calls.Decide, made: StepDecision) -> Non
     """Refuse a step that was decided before, under another key, for another state or with another action."""
     if call.state != (state := trial.states[made.state]):
         raise Refusal(409, f"`state`: step {call.step} was decided for the state {state}")
-    if call.action is not None and call.action != (action := trial.actions[made.action]):
-        raise Refusal(409, f"`action`: step {call.step} was decided, with the action {action}")
+    done = None if made.action is None else trial.actions[made.action]
+    if call.action is not None and call.action != done:
+        raise Refusal(409, f"`action`: step {call.step} was decided, with the action {done or 'that is none'}")
 
 
 def _format_decision(at: DecisionInputs, body: Mapping[str, Any]) -> answers.Decided:
@@ -103,8 +130,9 @@ def _format_decision(at: DecisionInputs, body: Mapping[str, Any]) -> answers.Dec
         episode=body["episode"],
         event=at.number,
         step=body["step"],
-        action=at.trial.actions[body["action"]],
+        action=None if body["action"] is None else at.trial.actions[body["action"]],
         probability=body["probability"],
+        available=body["available"],
         version=body["version"],
         fallback=fallback if body["source"] != PolicySource.PLAN or body["rules"] else None,
     )

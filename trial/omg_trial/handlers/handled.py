@@ -31,8 +31,8 @@ def find_episode(at: DecisionInputs, episode: int, *, is_open: bool = False) -> 
 
 def find_person(at: DecisionInputs, person: str) -> list[int]:
     """Return the episodes of a person; `Refusal` if nobody has that name, or who had it has withdrawn."""
-    if person in at.state.withdrawn:
+    if at.state.has_left(person):
         raise Refusal(410, "the person has withdrawn")
-    if person not in at.state.of_person:
+    if person not in at.state.people:
         raise Refusal(404, "there is no such person")
-    return at.state.of_person[person]
+    return at.state.of_person.get(person, [])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from omg_trial.contract import calls
 from omg_trial.decisions import DecisionInputs
-from omg_trial.handlers import episodes, steering
+from omg_trial.handlers import episodes, people, steering
 from omg_trial.handlers.handled import Handled
 
 
@@ -20,7 +20,14 @@ _HANDLERS: dict[str, Callable[..., Handled]] = {
     "decide": episodes.handle_decide,
     "report": episodes.handle_report,
     "close": episodes.handle_close,
+    "enrol": people.handle_enrol,
+    "pause": steering.handle_pause,
+    "resume": steering.handle_pause,
+    "stop": steering.handle_pause,
+    "publish": steering.handle_publish,
     "withdraw": steering.handle_withdraw,
+    "erase": steering.handle_erase,
     "learn": steering.handle_learn,
     "roll back": steering.handle_roll_back,
+    "acknowledge": steering.handle_acknowledge,
 }

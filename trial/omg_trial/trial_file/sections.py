@@ -9,10 +9,11 @@ import datetime
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from omg_cmdp.documents import FileError, nearest
+from omg_cmdp.documents import FileError
 from omg_cmdp.oracles.feature_map import Category, Number
+from omg_trial.trial_file.alerts import Alerts
 from omg_trial.trial_file.kinds import (
     Count,
     Cross,
@@ -30,6 +31,7 @@ from omg_trial.trial_file.kinds import (
     TimeOfDay,
     Zone,
 )
+from omg_trial.trial_file.table import FileTable
 
 
 def _exploration(value: Any) -> str | float:
@@ -38,20 +40,6 @@ def _exploration(value: Any) -> str | float:
     if type(value) in (int, float) and 0.0 < value < math.inf:
         return float(value)
     raise ValueError("give adaptive, uncertainty, anytime, or a positive number")
-
-
-class FileTable(BaseModel):
-    """A table of the file. Values are not converted: "3" is no number."""
-
-    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_unknown_keys(cls, content: Any) -> Any:
-        for key in content if isinstance(content, dict) else ():
-            if key not in cls.model_fields:
-                raise FileError(f"there is no such key; {nearest(key, cls.model_fields)}", (key,))
-        return content
 
 
 class Head(FileTable):
@@ -266,6 +254,7 @@ class TrialFile(FileTable):
     people: People = People()
     window: Window | None = None
     watch: Watch = Watch()
+    alerts: Alerts = Alerts()
 
 
 def read_sections(content: dict[str, Any]) -> TrialFile:

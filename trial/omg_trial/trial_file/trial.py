@@ -87,6 +87,8 @@ class Trial:
         Whether a model waits until somebody publishes it.
     watch : Watch
         Thresholds of the checks.
+    alerts : Alerts
+        Who is told of incidents.
 
     Examples
     --------
@@ -114,6 +116,7 @@ class Trial:
         self.gamma, self.floor = exploration.gamma, Floor(self.space, exploration.floor)
         self.replan, self.learn_after = learning.replan == "step", learning.after_episodes
         self.missing_reward, self.window, self.watch = learning.missing_reward, window, file.watch
+        self.alerts = file.alerts
         self.end, self.people, self.by_hand = file.trial.end, file.people, learning.publish == "by hand"
         without = file.actions.unavailable, file.actions.paused
         self.unavailable, self.paused = (None if name is None else self.actions.index(name) for name in without)
@@ -121,8 +124,8 @@ class Trial:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Tells this trial from any other: a database belongs to one. Thresholds of checks may change under way."""
-        parts = {name: part for name, part in tomllib.loads(self.text).items() if name != "watch"}
+        """Tells this trial from any other: a database belongs to one. Thresholds and alerts may change under way."""
+        parts = {name: part for name, part in tomllib.loads(self.text).items() if name not in ("watch", "alerts")}
         # In the order of the file, as that of columns is the order of features; comments and spaces do not count.
         return hashlib.sha256(json.dumps(parts, default=str, ensure_ascii=False).encode()).hexdigest()
 
@@ -184,6 +187,10 @@ class Trial:
             return found
         wrong = {each.column for each in self.features.columns if isinstance(each, Number)}
         return {name: None if name in wrong and isinstance(value, str) else value for name, value in found.items()}
+
+    def action_name(self, action: int | None) -> str | None:
+        """Return the name of an action; None if nothing was done."""
+        return None if action is None else self.actions[action]
 
     def fixed_policy(self) -> FloatArray:
         """Return the policy (H, S, A) of the fallback probabilities, over admissible actions."""

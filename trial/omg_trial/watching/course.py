@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import collections
 import datetime
 import itertools
@@ -13,6 +14,7 @@ import numpy as np
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_cmdp.validation import FloatArray
+from omg_trial.people.participants import CONTROL
 from omg_trial.rules import moment
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.view import WEEK, TrialView, WatchedStep
@@ -37,11 +39,11 @@ def days(view: TrialView, *, blinded: bool) -> list[dict[str, Any]]:
     last = _date(view, view.now)
     count = min((last - min(by_day)).days + 1, DAYS)
     shown = [last - datetime.timedelta(days=back) for back in reversed(range(max(count, 1)))]
-    begun = sorted(_date(view, first) for first in _first_times(view).values())
+    enrolled = sorted(_date(view, moment(each.enrolled)) for each in view.state.people.values())
     return [
         {
             "day": day.isoformat(),
-            "enrolled": int(np.searchsorted(begun, day, side="right")),  # type: ignore[call-overload]
+            "enrolled": bisect.bisect(enrolled, day),
             **_counts(view, by_day.get(day, [])),
             **({} if blinded else _actions(view.trial, by_day.get(day, []))),
         }
@@ -50,10 +52,11 @@ def days(view: TrialView, *, blinded: bool) -> list[dict[str, Any]]:
 
 
 def retention(view: TrialView) -> list[dict[str, int]]:
-    """Return, for each week since people began, how many have had the whole week, and how many of them took part."""
+    """Return, for each week since enrolment, how many people have had the whole week, and how many took part in it."""
     found: dict[int, list[bool]] = collections.defaultdict(list)
-    for person, first in _first_times(view).items():
-        records = [view.state.episodes[number] for number in tuple(view.state.of_person[person])]
+    for name, person in view.state.people.items():
+        first = moment(person.enrolled)
+        records = [view.state.episodes[number] for number in tuple(view.state.of_person.get(name, ()))]
         weeks = {(moment(record.opened) - first) // WEEK for record in records if record.choices}
         for week in range((view.now - first) // WEEK):
             found[week].append(week in weeks)
@@ -61,7 +64,7 @@ def retention(view: TrialView) -> list[dict[str, int]]:
 
 
 def rewards(view: TrialView) -> list[dict[str, Any]]:
-    """Return the reward after each action, for everybody and for the values of each column.
+    """Return the reward after each action, for everybody, for the arms, and for the values of each column.
 
     The mean weighs a reward by 1/probability of its action, over decisions at which every action was possible: actions
     are then compared over the same decisions, whoever was given which (Hájek's estimate). Intervals are over people.
@@ -70,7 +73,8 @@ def rewards(view: TrialView) -> list[dict[str, Any]]:
     known = [each for each in known if min(each.choice.probabilities, default=0.0) > 0.0]
     groups: dict[tuple[str, str], list[WatchedStep]] = {("", ""): known, **{each: [] for each in _groups(view.trial)}}
     for each in known:
-        for group in _groups_of(view.trial, view.state.episodes[each.episode].context):
+        record = view.state.episodes[each.episode]
+        for group in [("arm", record.arm), *_groups_of(view.trial, record.context)]:
             groups.setdefault(group, []).append(each)
 
     def after(action: int, steps: list[WatchedStep]) -> dict[str, Any] | None:
@@ -92,20 +96,15 @@ def _date(view: TrialView, time: datetime.datetime) -> datetime.date:
     return time.astimezone(view.trial.zone).date()
 
 
-def _first_times(view: TrialView) -> dict[str, datetime.datetime]:
-    """Return when each person's first episode was opened."""
-    episodes = view.state.episodes
-    return {person: moment(episodes[numbers[0]].opened) for person, numbers in view.state.of_person.items()}
-
-
 def _counts(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
     silent = [each for each in steps if not _rewarded(each)]
     due = view.now - datetime.timedelta(hours=view.trial.watch.overdue_hours)
     return {
         "decisions": len(steps),
         "people": len({each.person for each in steps}),
-        "fallbacks": sum(each.choice.source != "plan" for each in steps),
-        "rules": sum(bool(each.choice.rules) for each in steps),
+        "fallbacks": sum(each.choice.cause is not None for each in steps),
+        "unavailable": sum(not each.choice.probabilities for each in steps),
+        "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
         "missing": sum(each.time <= due for each in silent),
         "waiting": sum(each.time > due for each in silent),
     }
@@ -114,7 +113,7 @@ def _counts(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
 def _actions(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any]:
     taken = collections.Counter(each.choice.action for each in steps)
     chances = [each.choice.probability for each in steps if each.choice.probability is not None]
-    rows = [each.choice.probabilities for each in steps if each.choice.probabilities]
+    rows = [each.choice.probabilities for each in steps if each.choice.probabilities and each.choice.source != CONTROL]
     known = [each for each in steps if _rewarded(each)]
     of_person = collections.Counter(each.person for each in known)
     return {

@@ -37,7 +37,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         403: "A token of another role.",
         404: "No such episode or person.",
         409: "It contradicts what is known.",
-        410: "The person has withdrawn.",
+        410: "The person has withdrawn, or was erased.",
         413: "The body is too large.",
         422: "A field is wrong, or the key was used for another call.",
         429: "Too many calls.",
@@ -60,11 +60,15 @@ async def _person(person: Annotated[calls.Person, Path()]) -> str:
     return person
 
 
+async def _incident(incident: Annotated[calls.Episode, Path()]) -> int:
+    return incident
+
+
 async def _nothing() -> None:
     return None
 
 
-_TARGETS = {"episode": _episode, "person": _person, None: _nothing}
+_TARGETS = {"episode": _episode, "person": _person, "incident": _incident, None: _nothing}
 """Reads what a call is about from its path."""
 
 
@@ -127,9 +131,16 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, by_app)
     add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, by_app)
     add_call("/v1/episodes/{episode}/close", "close", answers.Closed, by_app)
+    add_call("/v1/people", "enrol", answers.Enrolled, by_app)
+    add_call("/v1/pause", "pause", answers.Steered, by_administrator)
+    add_call("/v1/resume", "resume", answers.Steered, by_administrator)
+    add_call("/v1/stop", "stop", answers.Steered, by_administrator)
+    add_call("/v1/publish", "publish", answers.Published, by_administrator)
     add_call("/v1/people/{person}/withdraw", "withdraw", answers.Withdrawn, by_administrator)
+    add_call("/v1/people/{person}/erase", "erase", answers.Erased, by_administrator)
     add_call("/v1/learn", "learn", answers.LearningStarted, by_administrator)
     add_call("/v1/roll-back", "roll back", answers.RolledBack, by_administrator)
+    add_call("/v1/incidents/{incident}/acknowledge", "acknowledge", answers.Acknowledged, by_administrator)
 
     async def show(look: Callable[[Desk], BaseModel]) -> Response:
         text = await asyncio.wrap_future(service.submit(lambda at: canonical(look(at).model_dump())))
@@ -234,8 +245,9 @@ def _error(request: Request, status: int, message: str, **headers: str) -> JSONR
 
 async def _refused(request: Request, refusal: Exception) -> Response:
     assert isinstance(refusal, Refusal)
+    if refusal.counted is not None:
+        request.app.state.process.refuse(refusal.counted)
     if isinstance(refusal, OlderLog):
-        request.app.state.process.refuse("older log")
         return _error(request, refusal.status, refusal.message, **{"Log-Head": refusal.head})
     extra = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "1"}}
     return _error(request, refusal.status, refusal.message, **extra.get(refusal.status, {}))

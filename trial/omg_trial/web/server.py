@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import uvicorn
 
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
-from omg_trial.rehearsal import rehearse
+from omg_trial.operation.channels import channels
+from omg_trial.rehearsal.report import rehearse
 from omg_trial.service import Service
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.trial import Trial
@@ -32,8 +34,10 @@ def serving(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
+    keys: str | os.PathLike[str] | None = None,
     correct_clock: bool = False,
     new: bool | None = None,
+    clock: Callable[[], datetime.datetime] | None = None,
 ) -> Iterator[str]:
     """Serve a trial until the block ends, and yield the address. Calls that are under way at the end are answered.
 
@@ -49,8 +53,11 @@ def serving(
         The address to listen at. TLS belongs to a proxy in front of it.
     port : int, default 0
         0 is any that is free.
-    correct_clock, new
-        Whether the clock is right although the log says otherwise, and whether a trial is founded; see `Desk`.
+    keys : path or None, default None
+        The key file; by default it lies beside a SQLite file.
+    correct_clock, new, clock
+        Whether the clock is right although the log says otherwise, whether a trial is founded, and the clock itself;
+        see `Desk`.
 
     Examples
     --------
@@ -61,9 +68,13 @@ def serving(
     ...         print(httpx.get(f"{address}/v1/health").json()["status"])
     ready
     """
-    with contextlib.closing(Database(database)) as store, contextlib.closing(_listener(host, port)) as listener:
+    told = channels(trial.alerts)  # a secret that is missing is noticed before anything else
+    with (
+        contextlib.closing(Database(database, keys=keys)) as store,
+        contextlib.closing(_listener(host, port)) as listener,
+    ):
         rehearse(trial, people=1)  # so that nobody waits for a compiler
-        service = Service(Desk(trial, store, correct_clock=correct_clock, new=new))
+        service = Service(Desk(trial, store, correct_clock=correct_clock, new=new, clock=clock), told)
         app = make_app(service, Tokens(tokens))
         config = uvicorn.Config(
             app,

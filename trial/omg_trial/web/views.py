@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import importlib.resources
+import itertools
+import json
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Path, Response
+from fastapi import FastAPI, Path, Query, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from omg_trial.contract.calls import Person
-from omg_trial.log.events import canonical
+from omg_trial.desk import Desk
+from omg_trial.log.events import Event, canonical
 from omg_trial.service import Service
 from omg_trial.watching.losses import watch
 from omg_trial.watching.overview import history, overview
@@ -30,6 +33,8 @@ _PAGE = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+EVENTS = 500
+"""Events of the log in one answer."""
 PRIVATE = {"X-Content-Type-Options": "nosniff"}
 
 
@@ -52,6 +57,15 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
     async def look_at_person(person: Annotated[Person, Path()]) -> Response:
         text = await asyncio.wrap_future(service.submit(lambda desk: canonical(history(desk, person))))
         return Response(text, media_type="application/json", headers=PRIVATE)
+
+    @app.get("/v1/events", response_class=PlainTextResponse, dependencies=[analyst])
+    async def follow(after: Annotated[int, Query(ge=0, le=2**53)] = 0) -> Response:
+        def read(desk: Desk) -> list[Event]:
+            return list(itertools.islice(desk.store.read(after), EVENTS))
+
+        events: list[Event] = await asyncio.wrap_future(service.submit(read))
+        lines = await asyncio.to_thread(lambda: [json.dumps(event.row) for event in events])
+        return PlainTextResponse("".join(f"{line}\n" for line in lines), headers=PRIVATE)
 
     @app.get("/metrics", response_class=PlainTextResponse, dependencies=[analyst])
     async def scrape() -> Response:

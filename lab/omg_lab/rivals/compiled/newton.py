@@ -42,7 +42,7 @@ def newton_steps(weights, inverses, growths, row, pairs, next_states, logit, cur
             gradient /= gradient.sum()
         gradient[next_states[h]] -= 1.0
         if logit:
-            gradient[-1] = 0.0  # scores matter up to a constant: the last one stays 0
+            gradient[len(gradient) - 1] = 0.0  # scores matter up to a constant: the last one stays 0
         weight -= np.outer(gradient, direction / damped)
         for i in range(len(weight)):
             if (weight[i] * weight[i]).sum() > radius * radius:

@@ -16,8 +16,9 @@ ROUNDING = 1e-14
 @inner
 def set_up(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier):
     """Return the program of these tables; rewards, roots u and barrier m are (K, S, A)."""
-    transitions = Transitions(dense, outer_products(dense), row, indptr, indices, data)
-    tuples = reachable_tuples(transitions, start, admissible, horizon, UNREACHABLE_BELOW)
+    rows = dense.reshape(-1, dense.shape[3])
+    transitions = Transitions(rows, outer_products(rows), indptr, indices, data)
+    tuples = reachable_tuples(transitions, row, start, admissible, horizon, UNREACHABLE_BELOW)
     terms = gather(tuples, rewards), gather(tuples, roots), gather(tuples, barrier)
     return Program(transitions, tuples, start, terms[0], terms[1], terms[2])
 

@@ -28,16 +28,15 @@ class Tuples(NamedTuple):
     state: np.ndarray  # (nodes,)
     first: np.ndarray  # (nodes + 1,) first tuple of each node
     action: np.ndarray  # (tuples,)
-    source: np.ndarray  # (tuples,) the state of each tuple
+    row: np.ndarray  # (tuples,) where P(·|s, a) of the tuple is among the transition rows
 
 
 class Transitions(NamedTuple):
-    """The transition rows p = P(·|s, a); step h uses entry h mod K. Empty arrays mark the forms that are not in use."""
+    """The transition rows p = P(·|s, a) of all steps that differ. Empty arrays mark the forms that are not in use."""
 
-    dense: np.ndarray  # (K, S, A, S)
-    outer: np.ndarray  # (K, S, A, S(S+1)/2), for loops: the lower triangle of p·pᵀ
-    row: np.ndarray  # (K, S, A), for sparse rows: the row of each (s, a), the following three in the usual form
-    indptr: np.ndarray
+    dense: np.ndarray  # (rows, S)
+    outer: np.ndarray  # (rows, S(S+1)/2), for loops: the lower triangle of p·pᵀ
+    indptr: np.ndarray  # for sparse rows, with the following two
     indices: np.ndarray
     data: np.ndarray
 
@@ -45,42 +44,47 @@ class Transitions(NamedTuple):
 @inner
 def outer_products(dense):
     """Return the lower triangles of p·pᵀ for all rows: with few states, sums of these are the quickest moments."""
-    steps, states, actions = dense.shape[:3]
+    rows, states = dense.shape
     if states >= BLAS_FROM:
-        return np.empty((0, 0, 0, 0))
-    outer = np.empty((steps, states, actions, states * (states + 1) // 2))
-    for k in range(steps):
-        for s in range(states):
-            for a in range(actions):
-                at = 0
-                for i in range(states):
-                    for j in range(i + 1):
-                        outer[k, s, a, at] = dense[k, s, a, i] * dense[k, s, a, j]
-                        at += 1
+        return np.empty((0, 0))
+    outer = np.empty((rows, states * (states + 1) // 2))
+    for r in range(rows):
+        at = 0
+        for i in range(states):
+            for j in range(i + 1):
+                outer[r, at] = dense[r, i] * dense[r, j]
+                at += 1
     return outer
 
 
 @inner
-def reachable_tuples(transitions, start, admissible, horizon, threshold):
-    """Return the tuples whose state has at least `threshold` probability under the uniform policy."""
+def reachable_tuples(transitions, sparse, start, admissible, horizon, threshold):
+    """Return the tuples whose state has at least `threshold` probability under the uniform policy.
+
+    `sparse` is the sparse row of each (k, s, a), or empty.
+    """
     states, actions = admissible.shape
+    steps = len(sparse) if sparse.size else transitions.dense.shape[0] // (states * actions)
     layer = np.zeros(horizon + 1, np.int64)
     state = np.empty(horizon * states, np.int64)
     first = np.zeros(horizon * states + 1, np.int64)
-    action, source = np.empty(horizon * states * actions, np.int64), np.empty(horizon * states * actions, np.int64)
-    tuples = Tuples(layer, state, first, action, source)
+    action, row = np.empty(horizon * states * actions, np.int64), np.empty(horizon * states * actions, np.int64)
+    tuples = Tuples(layer, state, first, action, row)
     marginal = np.zeros((horizon, states))
     uniform = np.empty(horizon * states * actions)
     nodes = count = 0
     for s in range(states):
         marginal[0, s] = start[s]
     for h in range(horizon):
+        k = h % steps
         for s in range(states):
             if marginal[h, s] >= threshold:
                 begin = count
                 for a in range(actions):
                     if admissible[s, a]:
-                        action[count], source[count] = a, s
+                        action[count], row[count] = a, (k * states + s) * actions + a
+                        if sparse.size:
+                            row[count] = sparse[k, s, a]
                         count += 1
                 for i in range(begin, count):
                     uniform[i] = marginal[h, s] / (count - begin)
@@ -90,7 +94,7 @@ def reachable_tuples(transitions, start, admissible, horizon, threshold):
         layer[h + 1] = nodes
         if h + 1 < horizon:
             push(transitions, tuples, h, uniform, marginal)
-    return Tuples(layer, state[:nodes], first[: nodes + 1], action[:count], source[:count])
+    return Tuples(layer, state[:nodes], first[: nodes + 1], action[:count], row[:count])
 
 
 @inner
@@ -98,92 +102,89 @@ def gather(tuples, array):
     """Return the entries of `array` (K, S, A) for every tuple."""
     out = np.empty(tuples.action.size)
     for h in range(tuples.layer.size - 1):
+        k = h % array.shape[0]
         for node in range(tuples.layer[h], tuples.layer[h + 1]):
             for i in range(tuples.first[node], tuples.first[node + 1]):
-                out[i] = array[h % array.shape[0], tuples.state[node], tuples.action[i]]
+                out[i] = array[k, tuples.state[node], tuples.action[i]]
     return out
 
 
 @leaf
 def expect(transitions, tuples, h, values, out):
     """Set out_i ← Σ_s' P_h(s'|s, a)·values(h + 1, s') for the tuples i of step h."""
-    dense, indptr, source, action = transitions.dense, transitions.indptr, tuples.source, tuples.action
-    k, states = h % dense.shape[0], dense.shape[3]
+    dense, indptr, row = transitions.dense, transitions.indptr, tuples.row
+    states = dense.shape[1]
     begin, end = tuples.first[tuples.layer[h]], tuples.first[tuples.layer[h + 1]]
     if indptr.size:
         for i in range(begin, end):
-            row, total = transitions.row[k, source[i], action[i]], 0.0
-            for j in range(indptr[row], indptr[row + 1]):
+            total = 0.0
+            for j in range(indptr[row[i]], indptr[row[i] + 1]):
                 total += transitions.data[j] * values[h + 1, transitions.indices[j]]
             out[i] = total
         return
     # Four sums side by side: one alone waits for each of its additions.
-    fours = begin + (end - begin) // 4 * 4 if states >= BLAS_FROM else begin
+    fours = begin + (end - begin) // 4 * 4
     for i in range(begin, fours, 4):
-        s, t, u, v = source[i], source[i + 1], source[i + 2], source[i + 3]
-        a, b, c, d = action[i], action[i + 1], action[i + 2], action[i + 3]
+        a, b, c, d = row[i], row[i + 1], row[i + 2], row[i + 3]
         w = x = y = z = 0.0
         for j in range(states):
             value = values[h + 1, j]
-            w += dense[k, s, a, j] * value
-            x += dense[k, t, b, j] * value
-            y += dense[k, u, c, j] * value
-            z += dense[k, v, d, j] * value
+            w += dense[a, j] * value
+            x += dense[b, j] * value
+            y += dense[c, j] * value
+            z += dense[d, j] * value
         out[i], out[i + 1], out[i + 2], out[i + 3] = w, x, y, z
     for i in range(fours, end):
-        s, a, total = source[i], action[i], 0.0
+        r, total = row[i], 0.0
         for j in range(states):
-            total += dense[k, s, a, j] * values[h + 1, j]
+            total += dense[r, j] * values[h + 1, j]
         out[i] = total
 
 
 @leaf
 def push(transitions, tuples, h, weights, out):
     """Add Σ_i weights_i·P_h(s'|s, a), over the tuples i of step h, to out(h + 1, s')."""
-    dense, indptr, source, action = transitions.dense, transitions.indptr, tuples.source, tuples.action
-    k, states = h % dense.shape[0], dense.shape[3]
+    dense, indptr, row = transitions.dense, transitions.indptr, tuples.row
+    states = dense.shape[1]
     begin, end = tuples.first[tuples.layer[h]], tuples.first[tuples.layer[h + 1]]
     if indptr.size:
         for i in range(begin, end):
-            row, weight = transitions.row[k, source[i], action[i]], weights[i]
-            for j in range(indptr[row], indptr[row + 1]):
+            weight = weights[i]
+            for j in range(indptr[row[i]], indptr[row[i] + 1]):
                 out[h + 1, transitions.indices[j]] += weight * transitions.data[j]
         return
-    fours = begin + (end - begin) // 4 * 4 if states >= BLAS_FROM else begin
+    fours = begin + (end - begin) // 4 * 4
     for i in range(begin, fours, 4):
-        s, t, u, v = source[i], source[i + 1], source[i + 2], source[i + 3]
-        a, b, c, d = action[i], action[i + 1], action[i + 2], action[i + 3]
+        a, b, c, d = row[i], row[i + 1], row[i + 2], row[i + 3]
         w, x, y, z = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
         for j in range(states):
-            total = out[h + 1, j] + w * dense[k, s, a, j]
-            total += x * dense[k, t, b, j]
-            total += y * dense[k, u, c, j]
-            total += z * dense[k, v, d, j]
+            total = out[h + 1, j] + w * dense[a, j]
+            total += x * dense[b, j]
+            total += y * dense[c, j]
+            total += z * dense[d, j]
             out[h + 1, j] = total
     for i in range(fours, end):
-        s, a, w = source[i], action[i], weights[i]
+        r, weight = row[i], weights[i]
         for j in range(states):
-            out[h + 1, j] += w * dense[k, s, a, j]
+            out[h + 1, j] += weight * dense[r, j]
 
 
 @leaf
 def best_case(transitions, tuples, h, masses, best, out):
     """Add Σ_s masses(s)·max_a P_h(s'|s, a), over the nodes s of step h, to out(h + 1, s'); `best` (S,) is scratch."""
     dense, indptr = transitions.dense, transitions.indptr
-    k, states = h % dense.shape[0], dense.shape[3]
+    states = dense.shape[1]
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
-        s = tuples.state[node]
         for j in range(states):
             best[j] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
-            a = tuples.action[i]
+            row = tuples.row[i]
             if indptr.size:
-                row = transitions.row[k, s, a]
                 for j in range(indptr[row], indptr[row + 1]):
                     best[transitions.indices[j]] = max(best[transitions.indices[j]], transitions.data[j])
             else:
                 for j in range(states):
-                    best[j] = max(best[j], dense[k, s, a, j])
+                    best[j] = max(best[j], dense[row, j])
         for j in range(states):
             out[h + 1, j] += masses[node] * best[j]
 
@@ -203,7 +204,7 @@ def second_moments(transitions, tuples, h, weights, scratch, sizes, mean, gram):
 @inner
 def scratch_size(transitions, tuples):
     """Return how many floats `second_moments` needs to work in."""
-    states = transitions.dense.shape[3]
+    states = transitions.dense.shape[1]
     if transitions.indptr.size:
         return transitions.indptr.size
     if states < BLAS_FROM:
@@ -218,19 +219,18 @@ def scratch_size(transitions, tuples):
 def loop_moments(transitions, tuples, h, weights, scratch, mean, gram):
     """Do what `second_moments` does, for few states."""
     dense, outer = transitions.dense, transitions.outer
-    k, states = h % dense.shape[0], dense.shape[3]
+    states = dense.shape[1]
     for t in range(scratch.size):
         scratch[t] = 0.0
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
-        s = tuples.state[node]
         for j in range(states):
             mean[node, j] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
-            a, weight = tuples.action[i], weights[i]
+            row, weight = tuples.row[i], weights[i]
             for j in range(states):
-                mean[node, j] += weight * dense[k, s, a, j]
+                mean[node, j] += weight * dense[row, j]
             for t in range(scratch.size):
-                scratch[t] += weight * outer[k, s, a, t]
+                scratch[t] += weight * outer[row, t]
     at = 0
     for i in range(states):
         for j in range(i + 1):
@@ -241,17 +241,16 @@ def loop_moments(transitions, tuples, h, weights, scratch, mean, gram):
 @leaf
 def _blas_moments(transitions, tuples, h, weights, scratch, sizes, mean, gram):
     dense = transitions.dense
-    k, states = h % dense.shape[0], dense.shape[3]
+    states = dense.shape[1]
     offset, count = tuples.first[tuples.layer[h]], tuples.first[tuples.layer[h + 1]]
     rows = scratch[: (count - offset) * states].reshape(count - offset, states)
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
-        s = tuples.state[node]
         for j in range(states):
             mean[node, j] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
-            a, weight, root = tuples.action[i], weights[i], np.sqrt(weights[i])
+            row, weight, root = tuples.row[i], weights[i], np.sqrt(weights[i])
             for j in range(states):
-                p = dense[k, s, a, j]
+                p = dense[row, j]
                 mean[node, j] += weight * p
                 rows[i - offset, j] = root * p
     blas.gram(rows, gram, sizes)
@@ -259,21 +258,20 @@ def _blas_moments(transitions, tuples, h, weights, scratch, sizes, mean, gram):
 
 @leaf
 def _sparse_moments(transitions, tuples, h, weights, scratch, mean, gram):
-    k, states = h % transitions.dense.shape[0], transitions.dense.shape[3]
+    states = transitions.dense.shape[1]
     indptr, indices, data = transitions.indptr, transitions.indices, transitions.data
     for i in range(states):
         for j in range(states):
             gram[i, j] = 0.0
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
-        s = tuples.state[node]
         for j in range(states):
             mean[node, j] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
-            scratch[transitions.row[k, s, tuples.action[i]]] = 0.0
+            scratch[tuples.row[i]] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
-            scratch[transitions.row[k, s, tuples.action[i]]] += weights[i]
+            scratch[tuples.row[i]] += weights[i]
         for i in range(tuples.first[node], tuples.first[node + 1]):
-            row = transitions.row[k, s, tuples.action[i]]
+            row = tuples.row[i]
             weight, scratch[row] = scratch[row], 0.0
             if weight > 0.0:
                 for x in range(indptr[row], indptr[row + 1]):

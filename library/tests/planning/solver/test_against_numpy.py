@@ -45,11 +45,14 @@ SIZES = [(5, 3, 4, False), (15, 2, 3, False), (16, 2, 3, False), (40, 3, 4, Fals
 def kernel_of(mdp, as_sparse=False):
     table, _, _, mask = mdp.raw
     rows = sparse.sparse_rows(table, mask) if as_sparse else _NO_ROWS
-    return tuples.Transitions(table, tuples.outer_products(table), *rows)
+    flat = table.reshape(-1, mdp.states)
+    return tuples.Transitions(flat, tuples.outer_products(flat), *rows[1:])
 
 
 def tuples_of(mdp, kernel):
-    return tuples.reachable_tuples(kernel, mdp.start, mdp.raw[3], mdp.horizon, 1e-30)
+    table, _, _, mask = mdp.raw
+    row = sparse.sparse_rows(table, mask)[0] if kernel.indptr.size else _NO_ROWS[0]
+    return tuples.reachable_tuples(kernel, row, mdp.start, mask, mdp.horizon, 1e-30)
 
 
 def flow_matrix(mdp, index):
