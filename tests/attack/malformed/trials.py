@@ -83,6 +83,7 @@ METHODS = {
     "tokens.Tokens.add": lambda _: {"role": "app", "name": "me"},
     # Only a desk calls them, with what it has checked.
     **{f"log.database.Database.{name}": None for name in ("read", "append", "answered", "mark", "keep")},
+    "trial_file.Trial.action_name": None,  # of an index that the log holds
     "client.Client.open": lambda _: dict(PERSON),
     "client.Client.enrol": lambda _: {"person": "p1", "zone": "Europe/Berlin", "end": "2027-01-01"},
     "client.Client.decide": lambda client: of_step(client, state="took it"),
