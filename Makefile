@@ -10,7 +10,9 @@
 # `make quick BIN=path/to/bin` uses an environment that you have, and installs nothing.
 PYTHON ?= python3
 BIN ?= .venv/bin
-# Bytecode is made when a module is first imported, which halves the time of installing.
+# Bytecode is made when a module is first imported, which halves the time of installing. It must be kept, whatever the
+# environment says: hundreds of processes of the tests would compile numba and pandas again.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := .venv/bin/pip install --quiet --no-compile --constraint constraints.txt
 
 # Tests that take a few seconds in all and touch every room of the library.

@@ -14,7 +14,6 @@ OPTIONAL = {
     "river": ("library/omg_cmdp/oracles/adapters/river.py",),
     "sklearn": (
         "library/omg_cmdp/environments/encoders/clusters.py",
-        "library/omg_cmdp/environments/encoders/leaves.py",
         "library/omg_cmdp/oracles/adapters/sklearn.py",
     ),
     "torch": ("library/omg_cmdp/oracles/adapters/tensors.py", "library/omg_cmdp/oracles/adapters/torch.py"),

@@ -47,16 +47,23 @@ LAYERS = {
         "listing": "studies reports",
     },
     "omg_trial": {
-        "log": "",
+        "keys": "",
+        "log": "keys",
         "trial_file": "log",
         "contract": "trial_file",
         "tokens": "",
         "client": "",
-        "*": "log trial_file contract",
-        "export": "* log trial_file contract",
-        "watching": "* log trial_file contract export",
-        "service": "* log trial_file contract watching",
-        "web": "* log trial_file contract export watching service tokens",
+        "people": "keys log trial_file contract",
+        "*": "keys log trial_file contract people",
+        "handlers": "* keys log trial_file contract people",
+        "desk": "* keys log trial_file contract people handlers",
+        "export": "* keys log trial_file contract people",
+        "analysis": "trial_file",
+        "watching": "* log trial_file contract people handlers desk export",
+        "rehearsal": "* log trial_file contract people handlers desk export analysis watching",
+        "operation": "* log trial_file contract people handlers desk rehearsal watching",
+        "service": "* log trial_file contract people handlers desk watching operation",
+        "web": "* log trial_file contract people handlers desk rehearsal export watching operation service tokens",
     },
 }
 """What a room may import of its own package, besides itself; `*` are the modules in no folder and without a line.
@@ -77,6 +84,7 @@ HEAVY = {
 }
 ONLY_IN = {
     **dict.fromkeys(("fastapi", "prometheus_client", "starlette", "uvicorn"), "omg_trial.web"),
+    "cryptography": "omg_trial.keys",
     "httpx": "omg_trial.client",
     "pydantic": "omg_trial",
     "sqlalchemy": "omg_trial.log",
@@ -197,6 +205,7 @@ def test_imports_go_in_the_direction_of_the_layout():
         ("omg_lab.studies.runner", "from omg_lab.reports import page"),
         ("omg_trial.desk", "import omg_lab"),
         ("omg_trial.desk", "from omg_trial.web import server"),
+        ("omg_trial.rules", "from omg_trial.desk import Desk"),
     ],
 )
 def test_an_import_against_the_layout_is_found(module, source):

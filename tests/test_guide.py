@@ -59,11 +59,14 @@ LARGEST_PICTURE = 60_000
 
 LONG = {
     "adherence.md",
+    "analysis.md",
     "first-study.md",
     "gymnasium.md",
+    "late-feedback.md",
     "own-world.md",
     "regressor.md",
     "smokers.md",
+    "treatment-trial.md",
     "tutorial.md",
 }
 """Pages that take some seconds."""

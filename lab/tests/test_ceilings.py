@@ -1,10 +1,11 @@
 """Regret below its ceiling: a small sample of the benchmark, and the figure of a report."""
 
+import numpy as np
 import pytest
 
 from lab.benchmarks.ceilings import interval, outcomes, summary
 from lab.tests.studies.examples import run_study
-from omg_lab.reports.ceiling_figures import ceiling_figure
+from omg_lab.reports.ceiling_figures import ceiling_figure, uniform_losses
 from omg_lab.reports.scenarios import scenarios
 
 STUDY = "episodes = 30\nseeds = 2\n{}[worlds.decoy]\n[agents.omg]\n[agents.uniform]"
@@ -27,6 +28,8 @@ def test_the_report_draws_what_was_lost_at_most(tmp_path):
     drawn = ceiling_figure(scenario)
     assert "Regret was above its ceiling in 0 of 2 seeds" in drawn.caption
     assert ceiling_figure(without) is None
+    # Contexts do not depend on who plays here, so that what uniform play would have lost is what it did lose.
+    np.testing.assert_allclose(uniform_losses(scenario), scenario.curves("uniform", "cumulative_regret")[1])
     for agent in scenario.agents:
         most, lost = (scenario.curves(agent, f"cumulative_{name}")[1] for name in ("ceiling", "regret"))
         assert (lost <= most + 1e-9).all()

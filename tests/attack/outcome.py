@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 
 
@@ -11,3 +12,5 @@ class Outcome:
 
     tried: int = 0
     broken: list[str] = dataclasses.field(default_factory=list)
+    counts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    """What else was counted."""

@@ -1,7 +1,8 @@
 """`kill -9` of the service of a trial under load: what it has acknowledged is there once, and replays to the bit.
 
 Five clients open, decide, report and close as fast as they are answered, and ask again with the same key after each
-kill. A kill comes at a random moment, also while the service starts. `--effort 10` is a thousand kills.
+kill. A kill comes at a random moment: while the service starts, after its first answer, or after several snapshots.
+`--effort 10` is a thousand kills; `python -m trial.benchmarks.kills` makes as many, can be interrupted, and counts.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ from tests.attack.outcome import Outcome
 KILLS, TOGETHER = 100, 50
 """At effort 1, and in one database."""
 CLIENTS = 5
+MOST_ANSWERS = 400
+"""Answers of a service before it is killed; a snapshot is kept after every 30 events."""
 
 
 def attack(effort: float, seed: int) -> Outcome:
     """Kill services, and look at what is left."""
     draw, outcome = random.Random(seed), Outcome()
+    counts = outcome.counts
     left = max(2, round(KILLS * effort))
     with _zygote() as start:
         while left > 0:
@@ -37,11 +41,17 @@ def attack(effort: float, seed: int) -> Outcome:
             with tempfile.TemporaryDirectory() as folder:
                 clients = [_Client(f"c{number}", draw.randrange(2**32)) for number in range(CLIENTS)]
                 for number in range(kills + 1):
-                    moment = None if number == kills else (draw.random() < 0.8, draw.random() ** 3 * 0.5)
+                    moment = None if number == kills else (_answers(draw), draw.random() ** 3 * 0.5)
                     _life(start, Path(folder), clients, moment)
                 outcome.tried += kills
-                outcome.broken += [f"seed {seed}, {left} kills later: {each}" for each in _wrong(Path(folder), clients)]
+                wrong = _wrong(Path(folder), clients, counts)
+                outcome.broken += [f"seed {seed}, {left} kills later: {each}" for each in wrong]
     return outcome
+
+
+def _answers(draw: random.Random) -> int:
+    """Return the number of answers after which a service is killed; 0 is while it starts."""
+    return draw.choice((0, 1, *(draw.randrange(2, MOST_ANSWERS) for _ in range(4))))
 
 
 @contextlib.contextmanager
@@ -60,7 +70,7 @@ def _zygote():
             process.kill()
 
 
-def _life(start, folder: Path, clients, moment: tuple[bool, float] | None) -> None:
+def _life(start, folder: Path, clients, moment: tuple[int, float] | None) -> None:
     """Kill a service at a moment after its first answer or its start; without one, when it has learned something."""
     address = folder / f"socket-{time.monotonic_ns()}"
     service = start(folder / "trial.db", address)
@@ -73,10 +83,11 @@ def _life(start, folder: Path, clients, moment: tuple[bool, float] | None) -> No
             thread.join()
         _wait_for_a_model(folder / "trial.db")
     else:
-        after_an_answer, seconds = moment
-        if after_an_answer:
-            talk.answered.wait(60)
-        time.sleep(seconds)
+        answers, seconds = moment
+        end = time.monotonic() + 60.0
+        while talk.answers < answers and time.monotonic() < end:
+            time.sleep(0.001)
+        time.sleep(seconds if answers < 2 else 0.1 * seconds)
     os.kill(service, signal.SIGKILL)
     talk.over.set()
     for thread in threads:
@@ -100,7 +111,7 @@ class _Talk:
     """Between clients and a service."""
 
     def __init__(self) -> None:
-        self.answered, self.over = threading.Event(), threading.Event()
+        self.answers, self.over = 0, threading.Event()
 
 
 class _Client:
@@ -122,7 +133,7 @@ class _Client:
                 answer = json.loads(lines.readline())
                 if answer[0] == 503:
                     continue
-                talk.answered.set()
+                talk.answers += 1
                 self.answers[key] = answer
                 self._call = self._calls.send(answer)
 
@@ -148,7 +159,7 @@ class _Client:
             yield "close", {"episode": episode}
 
 
-def _wrong(folder: Path, clients) -> list[str]:
+def _wrong(folder: Path, clients, counts) -> list[str]:
     """Return what is wrong with the log, and with the answers."""
     from omg_trial.log.database import Database
     from omg_trial.replay import replay
@@ -159,6 +170,11 @@ def _wrong(folder: Path, clients) -> list[str]:
     store.close()
     told = {event.key: event.answer for event in events if event.key is not None}
     acknowledged = {key: answer for client in clients for key, answer in client.answers.items()}
+    counts["acknowledged"] += len(acknowledged)
+    lives = "".join({"started": "|", "snapshot": "s"}.get(event.kind, "") for event in events).split("|")
+    counts["starts"] += len(lives) - 1
+    for least in (1, 3):
+        counts[f"lives with {least} or more snapshots"] += sum(len(life) >= least for life in lives)
     wrong = [f"{key} was refused: {answer}" for key, answer in acknowledged.items() if answer[0] != 200]
     wrong += [f"{key} has another answer" for key, (_, text) in acknowledged.items() if told.get(key) != text]
     steps = [(event.body["episode"], event.body["step"]) for event in events if event.kind == "decided"]

@@ -11,7 +11,9 @@ from tests.attack.__main__ import ATTACKS, run
 EFFORT = 0.01
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in ("kills", "files") else ()) for name in ATTACKS]
+)
 def test_nothing_breaks(name, seed):
     outcome = run(name, EFFORT, seed)
     assert outcome.tried > 0

@@ -1,21 +1,26 @@
-"""`python -m trial.benchmarks.live [load|million]`: how fast the live service decides, and how fast a long log is read.
+"""`python -m trial.benchmarks.live [load|million|cold]`: how fast the service decides and starts.
 
-*load*: fifty clients ask for decisions over HTTP, of a service with SQLite, of one with PostgreSQL if a URL is given,
-and of a minimal FastAPI service that only stores what it is sent, in SQLite with the same durability. Then a hundred
-decisions a second, evenly. *million*: a log of a million events is opened from a snapshot, and replayed whole.
+*load*: one client, then fifty, ask for decisions over HTTP: of a service with SQLite, of one with PostgreSQL if a URL
+is given, and of a minimal FastAPI service that only stores what it is sent, in SQLite with the same durability. Then a
+hundred decisions a second, evenly. The services take turns, `--rounds` times. *million*: a log of a million events is
+verified and opened, with its snapshot and without; with `--file` it is kept, so that it is made once. *cold*: how long
+`omg-trial serve` takes from its call to its first answer, with code that is compiled.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +53,16 @@ PORT = 8799
 
 def serve(kind: str, database: str) -> None:
     """Run one of the services, in a process of its own."""
-    uvicorn.run(_minimal(database) if kind == "minimal" else _ours(database), port=PORT, log_level="error")
+    from omg_trial.web.connections import guarded
+
+    app = _minimal(database) if kind == "minimal" else _ours(database)
+    with socket.socket() as listener:  # as `serving` has it: without this every answer waits 40 ms
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.bind(("127.0.0.1", PORT))
+        options: dict[str, Any] = {"http": guarded()} if kind == "ours" else {}
+        config = uvicorn.Config(app, access_log=False, log_level="error", **options)
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def _ours(database: str) -> Any:
@@ -59,10 +73,9 @@ def _ours(database: str) -> Any:
     from omg_trial.trial_file.trial import Trial
     from omg_trial.web import app
 
-    app.CALLS_PER_SECOND = 1e9
     folder = Path(tempfile.mkdtemp())
     tokens = Tokens(folder / "tokens")
-    Path("token.txt").write_text(tokens.add("administrator", "load"))
+    Path("token.txt").write_text(tokens.add("administrator", "load", rate=1e9))
     return app.make_app(Service(Desk(Trial.parse(TRIAL), Database(database))), tokens)
 
 
@@ -116,17 +129,17 @@ class Client:
         return answer
 
 
-async def _closed_loop(token: str, seconds: float) -> list[float]:
+async def _closed_loop(token: str, seconds: float, clients: int, prefix: str) -> list[float]:
     """Let every client decide as fast as it is answered; return how long each decision took."""
     taken: list[float] = []
     end = time.perf_counter() + seconds
 
     async def one(number: int) -> None:
-        client = Client(f"c{number}", token)
+        client = Client(f"{prefix}{number}", token)
         await client.connect()
         turn = 0
         while time.perf_counter() < end:
-            body = {"person": f"p{number}-{turn}", "context": {"age": 20 + number, "lives": "alone"}}
+            body = {"person": f"{prefix}{number}-{turn}", "context": {"age": 20 + number, "lives": "alone"}}
             episode = (await client.post("/v1/episodes", body))["episode"]
             for step in range(DECISIONS):
                 began = time.perf_counter()
@@ -134,7 +147,7 @@ async def _closed_loop(token: str, seconds: float) -> list[float]:
                 taken.append(time.perf_counter() - began)
             turn += 1
 
-    await asyncio.gather(*(one(number) for number in range(CLIENTS)))
+    await asyncio.gather(*(one(number) for number in range(clients)))
     return taken
 
 
@@ -164,32 +177,47 @@ async def _open_loop(token: str, seconds: float, rate: float) -> list[float]:
     return taken
 
 
-def load(urls: dict[str, str], seconds: float) -> None:
-    """Print a table of all services, in turns."""
-    print(f"{'service':24}{'p50 ms':>9}{'p99 ms':>9}{'per second':>12}{'p99 ms at 100/s':>18}")
-    for name, url in urls.items():
-        with tempfile.TemporaryDirectory() as folder:
-            kind = "minimal" if name.startswith("minimal") else "ours"
-            database = url or str(Path(folder) / "load.db")
-            command = [sys.executable, "-m", "benchmarks.live", "serve", kind, database]
-            process = subprocess.Popen(command, cwd=Path.cwd())
-            try:
-                token = _ready()
-                taken = np.array(asyncio.run(_closed_loop(token, seconds))) * 1e3
-                even = np.array(asyncio.run(_open_loop(token, 7.0, 100.0))) * 1e3
-            finally:
-                process.kill()
-                process.wait()
-                Path("token.txt").unlink(missing_ok=True)
-            p50, p99 = np.quantile(taken, [0.5, 0.99])
+def load(urls: dict[str, str], seconds: float, rounds: int) -> None:
+    """Print a table of all services, which take turns."""
+    heads = ("p50 ms", "p99 ms", "a second") * 2 + ("p99 ms at 100/s",)
+    print(f"{'':22}{'one client':>30}{f'{CLIENTS} clients':>30}")
+    print(f"{'service':22}" + "".join(f"{head:>{10 if place < 6 else 17}}" for place, head in enumerate(heads)))
+    found: dict[str, list[list[float]]] = {name: [] for name in urls}
+    for _ in range(rounds):
+        for name, url in urls.items():
+            found[name].append(_loaded(name, url, seconds))
             print(
-                f"{name:24}{p50:9.1f}{p99:9.1f}{len(taken) / seconds:12.0f}{np.quantile(even, 0.99):18.1f}", flush=True
+                f"{name:22}"
+                + "".join(f"{value:{10 if place < 6 else 17}.1f}" for place, value in enumerate(found[name][-1]))
             )
+            sys.stdout.flush()
+    first, *others = (np.median(rows, axis=0) for rows in found.values())
+    for name, row in zip(list(urls)[1:], others, strict=True):
+        print(f"{name}: {row[2]:.0f} decisions a second with one client, p99 {row[1]:.1f} ms; ", end="")
+        print(f"{row[5] / first[5]:.2f} of the minimal service with {CLIENTS} clients")
+
+
+def _loaded(name: str, url: str, seconds: float) -> list[float]:
+    """Return a row of the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        kind = "minimal" if name.startswith("minimal") else "ours"
+        command = [sys.executable, "-m", "trial.benchmarks.live", "serve", kind, url or str(Path(folder) / "load.db")]
+        process = subprocess.Popen(command, cwd=Path.cwd())
+        try:
+            token, row = _ready(), []
+            asyncio.run(_closed_loop(token, 1.0, 2, "w"))  # to warm up
+            for clients, prefix in ((1, "a"), (CLIENTS, "c")):
+                taken = np.array(asyncio.run(_closed_loop(token, seconds, clients, prefix))) * 1e3
+                row += [*map(float, np.quantile(taken, [0.5, 0.99])), len(taken) / seconds]
+            row.append(float(np.quantile(np.array(asyncio.run(_open_loop(token, 7.0, 100.0))) * 1e3, 0.99)))
+        finally:
+            process.kill()
+            process.wait()
+            Path("token.txt").unlink(missing_ok=True)
+    return row
 
 
 def _ready() -> str:
-    import socket
-
     for _ in range(1200):
         with socket.socket() as probe:
             if Path("token.txt").exists() and not probe.connect_ex(("127.0.0.1", PORT)):
@@ -198,38 +226,79 @@ def _ready() -> str:
     raise RuntimeError("the service does not start")
 
 
-def million(events: int) -> None:
-    """Print how long a long log takes."""
+def million(events: int, file: str) -> None:
+    """Print how long a long log takes; the file is made if it is not there, or too short."""
     from omg_trial.desk import Desk
     from omg_trial.log.database import Database
-    from omg_trial.replay import replay
     from omg_trial.trial_file.trial import Trial
 
     trial = Trial.parse(TRIAL)
-    generator = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
-        store = Database(Path(folder) / "long.db")
-        desk = Desk(trial, store)
-        began = time.perf_counter()
-        _fill(desk, events, generator)
-        print(f"{desk.state.number} events written, {desk.state.number / (time.perf_counter() - began):.0f} a second")
-        began = time.perf_counter()
-        desk.snapshot()
-        print(f"snapshot: {len(store.snapshot().content) / 2**20:.0f} MiB, {time.perf_counter() - began:.1f} s")  # type: ignore[union-attr]
-        digest = desk.state.version.model
-        store.close()
-        store = Database(Path(folder) / "long.db")
-        began = time.perf_counter()
-        again = Desk(trial, store)
-        same = again.state.version.model == digest
-        print(f"opened from the snapshot in {time.perf_counter() - began:.1f} s; the same model: {same}")
-        began = time.perf_counter()
-        found = replay(trial, store.read())
-        seconds = time.perf_counter() - began
-        print(
-            f"replayed whole: {found.state.number / seconds:.0f} events a second, {len(found.differences)} differences"
-        )
-        store.close()
+        path = Path(file or f"{folder}/long.db")
+        with contextlib.closing(Database(path)) as store, _timed("made"):
+            desk = Desk(trial, store)
+            if desk.state.number < events:
+                _fill(desk, max(min(events // 10, 20_000), 2000), np.random.default_rng(0))
+                _copy_episodes(desk, events)
+                desk.snapshot()
+            digest, number = desk.state.version.model, desk.state.number
+        for what in ("with its snapshot", "without a snapshot"):
+            with _timed(f"{number} events: verified and opened, {what}"):
+                store = Database(path)
+                same = Desk(trial, store).state.version.model == digest
+                store.close()
+            print("the same model" if same else "ANOTHER MODEL")
+            with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+                connection.execute("DELETE FROM snapshots")
+        with contextlib.closing(Database(path)) as store:
+            Desk(trial, store).snapshot()  # for the next time
+
+
+def _copy_episodes(desk: Any, events: int) -> None:
+    """Let more people have the episodes that are there, with the same plans and outcomes: that needs no planner."""
+    there: dict[int, list[Any]] = {}
+    for event in desk.store.read():
+        if event.kind in ("opened", "decided", "reported", "closed"):
+            there.setdefault(event.body.get("episode", event.number), []).append(event)
+    turn = 0
+    while desk.state.number < events:
+        turn += 1
+        with desk._all_or_nothing():
+            for episode in there.values():
+                number = desk.state.number + 1
+                for event in episode:
+                    body = {**event.body, **({"episode": number} if "episode" in event.body else {})}
+                    if event.kind == "opened":
+                        body["person"] = f"{turn}-{body['person']}"
+                    call = {"request": event.request, "answer": event.answer}
+                    desk._record(event.kind, body, key=f"{turn}-{event.number}", **call)
+
+
+def cold(times: int) -> None:
+    """Print the seconds from the call of `omg-trial serve` to its first answer."""
+    from urllib.request import urlopen
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trial.toml"
+        path.write_text(TRIAL)
+        for number in range(times):
+            began = time.perf_counter()
+            command = [sys.executable, "-m", "omg_trial", "serve", str(path), "--port", "0"]
+            with subprocess.Popen(
+                [*command, *(["--new"] if not number else [])], stdout=subprocess.PIPE, text=True
+            ) as process:
+                assert process.stdout is not None
+                address = process.stdout.readline().split()[-1]
+                urlopen(f"{address}/v1/ready").close()
+                print(f"start {number + 1}: {time.perf_counter() - began:.1f} s")
+                process.terminate()
+
+
+@contextlib.contextmanager
+def _timed(what: str) -> Iterator[None]:
+    wall, processor = time.perf_counter(), time.process_time()
+    yield
+    print(f"{what}: {time.perf_counter() - wall:.1f} s, {time.process_time() - processor:.1f} s of the processor")
 
 
 def _fill(desk: Any, events: int, generator: np.random.Generator) -> None:
@@ -275,19 +344,24 @@ def _fill(desk: Any, events: int, generator: np.random.Generator) -> None:
 def main() -> None:
     """Run what is asked for."""
     command = argparse.ArgumentParser(prog="python -m trial.benchmarks.live", description=__doc__)
-    command.add_argument("what", choices=["load", "million", "serve"], nargs="?", default="load")
+    command.add_argument("what", choices=["load", "million", "cold", "serve"], nargs="?", default="load")
     command.add_argument("arguments", nargs="*")
     command.add_argument("--seconds", type=float, default=10.0)
     command.add_argument("--events", type=int, default=1_000_000)
+    command.add_argument("--rounds", type=int, default=3)
+    command.add_argument("--file", default="", help="The log of `million`, to keep it.")
     command.add_argument("--postgresql", default="", metavar="URL")
     asked = command.parse_args()
     if asked.what == "serve":
         serve(*asked.arguments)
     elif asked.what == "million":
-        million(asked.events)
+        million(asked.events, asked.file)
+    elif asked.what == "cold":
+        cold(asked.rounds)
     else:
-        services = {"minimal, SQLite": "", "omg-cmdp, SQLite": ""}
-        load({**services, **({"omg-cmdp, PostgreSQL": asked.postgresql} if asked.postgresql else {})}, asked.seconds)
+        services = {"minimal, SQLite": "", "omg-trial, SQLite": ""}
+        services |= {"omg-trial, PostgreSQL": asked.postgresql} if asked.postgresql else {}
+        load(services, asked.seconds, asked.rounds)
 
 
 if __name__ == "__main__":

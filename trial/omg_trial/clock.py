@@ -23,6 +23,15 @@ def contradiction(now: datetime.datetime, last: datetime.datetime, most_hours: f
     return f"{(-ahead).days} days behind" if ahead.total_seconds() < -MOST_OFF else None
 
 
+def check_clock(now: datetime.datetime, last: datetime.datetime, most_hours: float, correct: bool) -> bool:
+    """Return whether the clock is right against the log; if they contradict each other, somebody must say so."""
+    wrong = contradiction(now, last, most_hours)
+    if wrong is not None and not correct:
+        advice = "if the clock is right, start with --correct-clock (`correct_clock`)"
+        raise ValueError(f"the clock is {wrong} the last event: set it; {advice}")
+    return wrong is not None
+
+
 class SteadyClock:
     """Tells the time, and goes on by the machine's own count of seconds while the system's clock is wrong.
 

@@ -20,9 +20,11 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 from omg_trial.contract.calls import Decide
-from omg_trial.episodes import Record
+from omg_trial.episodes import Allowance, Record
+from omg_trial.keys.marks import alias_of
 from omg_trial.log.events import canonical
-from omg_trial.rules import apply_rules
+from omg_trial.people.participants import CONTROL, LEARNING, Participant, week_of
+from omg_trial.rules import Adjusted, apply_rules, moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
 
@@ -38,6 +40,8 @@ class PolicySource(enum.StrEnum):
     Each person's last plan is kept until they withdraw. Contexts are compared as texts: 71 and 71.0 are two."""
     FIXED = "fixed"
     """The probabilities of `actions.fallback` in the trial file."""
+    CONTROL = "control"
+    """The same probabilities, because the person is in the control group: no other source is tried."""
 
 
 class DecisionInputs(NamedTuple):
@@ -78,7 +82,7 @@ def make_plan(trial: Trial, agent: ModelAgent, context: str) -> ChosenPolicy:
     return ChosenPolicy(PolicySource.PLAN, None, np.asarray(policy), certificate, gamma)
 
 
-def choose_policy(at: DecisionInputs, context: str) -> ChosenPolicy:
+def choose_policy(at: DecisionInputs, context: str, arm: str = LEARNING) -> ChosenPolicy:
     """Return the policy from the best source that works: a plan, else the last plan, else the fixed probabilities.
 
     `cause` is "no certified plan: " and the kind of error with which planning failed:
@@ -91,6 +95,8 @@ def choose_policy(at: DecisionInputs, context: str) -> ChosenPolicy:
     The text of the error is left out, because it may repeat a person's context. Planning for that context again by
     `POST /v1/policy` shows whether the model in use still fails.
     """
+    if arm == CONTROL:
+        return ChosenPolicy(PolicySource.CONTROL, None, at.trial.fixed_policy())
     try:
         return make_plan(at.trial, at.agent, context)
     except Exception as error:  # whatever an oracle or the planner may raise: there is always an answer
@@ -103,16 +109,18 @@ def choose_policy(at: DecisionInputs, context: str) -> ChosenPolicy:
 
 def steps_may_differ(trial: Trial) -> bool:
     """Return whether a step may be decided in another way than by the policy that its episode began with."""
-    return bool(trial.replan or trial.window or trial.limits.most or trial.limits.least)
+    return bool(trial.replan or trial.window or trial.limits.any)
 
 
-def draw_ahead(at: DecisionInputs, person: str, occasion: str, policy: FloatArray) -> list[list[str]] | None:
+def draw_ahead(
+    at: DecisionInputs, person: str, occasion: str, policy: FloatArray, *, allowed: bool = False
+) -> list[list[str]] | None:
     """Return the action of every step and state, (H, S), as `decide_step` would: for an app without a network.
 
     None if no app acts without one, so that nobody knows a draw before it is logged, or if a step may be decided in
-    another way.
+    another way; not if the policy is that of an allowance.
     """
-    if steps_may_differ(at.trial) or not at.trial.offline:
+    if not at.trial.offline or (steps_may_differ(at.trial) and not allowed):
         return None
     numbers = [uniform(at.state.secret, person, occasion, step) for step in range(len(policy))]
     return [
@@ -121,42 +129,119 @@ def draw_ahead(at: DecisionInputs, person: str, occasion: str, policy: FloatArra
     ]
 
 
+def grant_allowance(
+    at: DecisionInputs, person: Participant, name: str, occasion: str, policy: FloatArray
+) -> Allowance | None:
+    """Return probabilities for all steps and states that keep the limits of the week on every path, until it ends.
+
+    Limits depend on what the week has had, and so on states that nobody knows when an episode opens. An allowance
+    assumes the worst of them. After each step it counts, for every action, the largest probability that any state would
+    give it, and every action that any state would draw. Whatever states follow, the week has then had at most what was
+    counted: the hard limit holds, and by the bound of `people.budgets` so does the expected number.
+
+    None if there are no limits; with a least number, which assuming the worst does not keep; with a window, or with new
+    models for each step.
+    """
+    trial, limits = at.trial, at.trial.limits
+    if (
+        not (trial.offline and trial.allowances and limits.any)
+        or limits.least
+        or trial.window is not None
+        or trial.replan
+    ):
+        return None
+    local = person.local(at.now)
+    account, found = person.account.of(week_of(local)), []
+    for step, rows in enumerate(policy):
+        made = [apply_rules(trial, row, state, local, account, {}) for state, row in enumerate(rows)]
+        number = uniform(at.state.secret, name, occasion, step)
+        largest = np.max([each.chances for each in made], axis=0)
+        account = account.after(None, largest.tolist())
+        account = account._replace(taken=(*account.taken, *{draw_index(each.chances, number) for each in made}))
+        found.append(made)
+    monday = local.date() + datetime.timedelta(days=7 - local.weekday())
+    end = datetime.datetime.combine(monday, datetime.time(), tzinfo=local.tzinfo).astimezone(datetime.UTC)
+    return Allowance(
+        until=end.isoformat(),
+        policy=[[each.chances.tolist() for each in made] for made in found],
+        rules=[[list(each.rules) for each in made] for made in found],
+        closed=[[list(each.closed) for each in made] for made in found],
+    )
+
+
 def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, Any]:
     """Return the decision of a step: the action, all probabilities, and what they come from."""
     assert record.policy is not None
-    chosen, version = ChosenPolicy(PolicySource(record.source), record.cause, np.array(record.policy)), record.version
-    if at.trial.replan:  # the newest model, whatever the episode began with
-        chosen, version = choose_policy(at, record.context), at.state.version.number
-    earlier = at.state.choices_of(record.person) if steps_may_differ(at.trial) else []
-    state = at.trial.states.index(call.state)
-    chances, rules = apply_rules(at.trial, chosen.policy[call.step, state], state, at.now, earlier)
-    # Drawn even if the app has acted already: the log then shows whether it followed the draw.
-    drawn = draw_index(chances, uniform(at.state.secret, record.person, record.occasion, call.step))
-    done = drawn if call.action is None else at.trial.actions.index(call.action)
-    return {
+    person, acted = at.state.people[record.person], call.action is not None
+    # What an app did without a network belongs to the week in which it did so.
+    when = min(at.now, moment(call.device_time)) if acted and call.device_time is not None else at.now
+    local, state = person.local(when), at.trial.states.index(call.state)
+    drift = None if acted or call.device_time is None else (moment(call.device_time) - at.now).total_seconds()
+    about = {
         "episode": record.number,
         "step": call.step,
         "state": state,
+        "acted": acted,
+        "local": local.isoformat(timespec="seconds"),
+        "device_time": call.device_time,
+        "allowance": call.allowance,
+        "drift": drift,
+    }
+    chosen, version = ChosenPolicy(PolicySource(record.source), record.cause, np.array(record.policy)), record.version
+    halt = None if acted else at.state.halt_of(record.person)
+    if halt is not None or not (call.available and record.available):
+        rule, done = ("unavailable", at.trial.unavailable) if halt is None else (halt.kind, at.trial.paused)
+        none = dict.fromkeys(("drawn", "probability", "probabilities"))
+        how = {"version": version, "source": chosen.source, "cause": chosen.cause, "rules": [rule], "closed": []}
+        return {**about, **none, **how, "action": done, "available": False}
+    if at.trial.replan:  # the newest model, whatever the episode began with
+        chosen, version = choose_policy(at, record.context, record.arm), at.state.version.number
+    # An app that has acted without a network has not heard of an action that was closed meanwhile.
+    halted = {} if acted else at.state.halted_actions
+    if record.allowance is not None and not halted and when <= moment(record.allowance.until):
+        made = _allowed(at.trial, record.allowance, call.step, state)
+    else:
+        account = person.account.of(week_of(local))
+        made = apply_rules(at.trial, chosen.policy[call.step, state], state, local, account, halted)
+    # Drawn even if the app has acted already: the log then shows whether it followed the draw.
+    drawn = draw_index(made.chances, uniform(at.state.secret, record.person, record.occasion, call.step))
+    done = drawn if call.action is None else at.trial.actions.index(call.action)
+    return {
+        **about,
         "action": done,
         "drawn": drawn,
-        "probability": float(chances[drawn]) if done == drawn else None,
-        "probabilities": chances.tolist(),
+        "probability": float(made.chances[drawn]) if done == drawn else None,
+        "probabilities": made.chances.tolist(),
         "version": version,
         "source": chosen.source,
         "cause": chosen.cause,
-        "rules": rules,
+        "rules": made.rules,
+        "closed": made.closed,
+        "available": made.available,
     }
+
+
+def _allowed(trial: Trial, allowance: Allowance, step: int, state: int) -> Adjusted:
+    """Return the probabilities that an allowance has for a step: the same with a network and without."""
+    rules, closed = allowance.rules[step][state], allowance.closed[step][state]
+    available = not closed or int(trial.space.admissible[state].sum()) > len(closed) + 1
+    return Adjusted(np.array(allowance.policy[step][state]), tuple(rules), tuple(closed), available)
+
+
+def draw_arm(at: DecisionInputs, person: str) -> str:
+    """Return the arm of somebody who is enrolled: a draw of its own, by the secret and the person alone."""
+    return CONTROL if uniform(at.state.secret, person, "#arm", 0) < at.trial.people.control else LEARNING
 
 
 def uniform(secret: str, person: str, occasion: str, step: int) -> float:
     """Return the number in [0, 1) of one step, from which its action is drawn.
 
-    It is the first 53 bits of the HMAC-SHA-256 of person, occasion and step under the trial's secret, and so depends on
-    no other person, on no order of calls, on no clock, and not on how often the occasion was opened.
+    It is the first 53 bits of the HMAC-SHA-256 of the person's alias, occasion and step under the trial's secret: it
+    depends on no other person, on no order of calls, on no clock, and not on how often the occasion was opened.
 
     >>> uniform("a", "p1", "day 1", 0) == uniform("a", "p1", "day 1", 0) != uniform("a", "p1", "day 1", 1)
     True
     """
-    name = canonical([person, occasion, step]).encode()
+    name = canonical([alias_of(secret, person), occasion, step]).encode()
     mark = hmac.new(secret.encode(), name, hashlib.sha256).digest()
     return float(int.from_bytes(mark[:8], "big") >> 11) * 2.0**-53

@@ -13,18 +13,24 @@ from typing import Any
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
-from omg_trial.clock import SteadyClock, contradiction
+from omg_trial.clock import SteadyClock, check_clock
 from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
-from omg_trial.decisions import DecisionInputs, PolicySource
-from omg_trial.handlers import handle
+from omg_trial.contract.models import call_content
+from omg_trial.decisions import DecisionInputs
+from omg_trial.handlers.handled import check_bound
+from omg_trial.handlers.table import handle
+from omg_trial.keys.marks import commitment
 from omg_trial.learning import Lesson, Trainer
 from omg_trial.log.database import DamagedLogError, Database, Snapshot, StoreError
-from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, digest, verified
+from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, verified
+from omg_trial.log.machine import machine
 from omg_trial.log.traces import trace
+from omg_trial.replay import check_software, check_store
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, restore_state
-from omg_trial.state import FORMAT, LearningTask
+from omg_trial.state import FORMAT
 from omg_trial.trial_file.trial import Trial
+from omg_trial.versions import LearningTask
 
 _log = logging.getLogger("omg_trial")
 
@@ -74,18 +80,13 @@ class Desk:
         self._keys: dict[str, Event] = {}
         self._started = True
         self._load()
-        if new is not None and new != (not self.state.number):
-            found = (
-                "has a trial already: without --new it goes on" if new else "is empty: with --new a trial is founded"
-            )
-            raise ValueError(f"the database {found}; or name another one")
-        if self.state.number and self.state.trial != trial.digest:
-            advice = "use the file that the trial began with, or another database"
-            raise ValueError(f"the database does not belong to the trial {trial.name!r} as its file is now; {advice}")
+        check_store(trial, self.state, store, new)
+        check_software(trial, self.state, self.agent, provenance())
         with self._all_or_nothing():
             if not self.state.number:
+                store.found()
                 known = {"name": trial.name, "trial": trial.digest, "file": trial.text}
-                self._record("founded", {"format": FORMAT, **known, "secret": secrets.token_hex(32)})
+                self._record("founded", {"format": FORMAT, **known, "commitment": commitment(store.keys.secret)})
             self._correct_clock(correct_clock)
             self._started = False
             self._start()
@@ -93,11 +94,8 @@ class Desk:
     def _correct_clock(self, correct: bool) -> None:
         """Refuse a clock that contradicts the log, as one of the two is wrong; or record that the clock is right."""
         now, hours = self.clock().astimezone(datetime.UTC), self.trial.watch.close_after_hours
-        wrong = contradiction(now, moment(self.state.time), hours if self.state.open else math.inf)
-        if wrong is not None and not correct:
-            advice = "if the clock is right, start with --correct-clock (`correct_clock`)"
-            raise ValueError(f"the clock is {wrong} the last event: set it; {advice}")
-        if wrong is not None:
+        last, most = moment(self.state.time), hours if self.state.open else math.inf
+        if check_clock(now, last, most, correct):
             before, self.state.time = self.state.time, ""  # from here on, time begins anew
             self._record("clock corrected", {"before": before}, now=now)
 
@@ -106,9 +104,8 @@ class Desk:
         if self._started:
             return
         self._started = True
-        self._record(
-            "started", {"software": provenance(), "file": hashlib.sha256(self.trial.text.encode()).hexdigest()}
-        )
+        file = hashlib.sha256(self.trial.text.encode()).hexdigest()
+        self._record("started", {"software": provenance(), "machine": machine(), "file": file})
 
     def _load(self) -> None:
         """Verify the log from its first event to its head, and fold it, from the last snapshot on if that fits."""
@@ -118,6 +115,7 @@ class Desk:
             self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
         for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
             self.state.apply(event)
+        self.store.forget(self.state.erased)  # a key file from before may have been restored
         self.agent: ModelAgent = self.trainer.train(self.state.version.dataset, len(self.state.version.dataset))
 
     def prepare(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> KeyedCall:
@@ -157,33 +155,30 @@ class Desk:
         return answers
 
     def _answer(self, request: KeyedCall) -> Answer:
-        self._check_seen(request.seen)
-        call, target, key = request.call, request.target, request.key
-        about = {} if call.target is None else {call.target: target}
-        asked = digest([call.name, {**about, **call.model_dump()}])
+        if request.seen is not None and not self.chain.has(request.seen):  # an older backup was restored, say
+            raise OlderLog(request.seen, self.chain.head)
+        call, target, ring = request.call, request.target, self.store.keys
+        _, fields = content = call_content(self.trial, call, target)
+        check_bound(self.inputs(), fields, request.bound)
+        person = None if call.name == "erase" else fields.get("person")  # whose key it destroys
+        key, asked = ring.mark("key", request.key), canonical(content)
         # The same key may come twice in one batch, before the store has heard of the first.
         event, warning = self._keys.get(key) or self._stored(key), None
         if event is None:
             self._start()  # after a failure; not before, as a stored answer must need no room on the disk
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
-            text = canonical(answer.model_dump())
-            event = self._record(kind, body, now=at.now, key=key, request=asked, answer=text)
-            if kind == "opened" and body["source"] != PolicySource.PLAN:  # it names no person, and no context
+            text, body = canonical(answer.model_dump()), {**body, "actor": request.actor}
+            mark = ring.mark_call(person, asked, add=True)
+            event = self._record(kind, body, at.now, key=key, request=mark, answer=text)
+            if kind == "opened" and body["cause"] is not None:  # it names no person, and no context
                 warning = f"episode {event.number}: {body['source']} ({body['cause']})"
-            if kind == "rolled back":
+            if kind in ("rolled back", "published"):
                 self.agent = self.trainer.train(self.state.version.dataset)
-        elif event.request != asked:  # an answer to another question would be worse than none
+        elif not (event.request or "").startswith(f"{ring.mark_call(person, asked)}:"):  # worse than no answer
             raise Refusal(422, "the key was used for another call: a new call needs a new key")
         assert event.answer is not None
         return Answer(event.answer, event.mark, warning)
-
-    def _check_seen(self, seen: str | None) -> None:
-        """Refuse a caller who has seen more than the log has: an older backup was restored, say."""
-        if seen is not None:
-            number, _, found = seen.partition(":")
-            if int(number) > len(self.chain) or self.chain.hash(int(number)) != found:
-                raise OlderLog(seen, self.chain.head)
 
     def _stored(self, key: str) -> Event | None:
         """Return the event that answers a call with this key, if it is the one that was written."""
@@ -201,7 +196,10 @@ class Desk:
         """Add an event to the batch, and apply it to the state; one of a call has its `key`, `request` and `answer`."""
         # A rule was applied at `now`; the event must say the same time, or a replay would apply it at another one.
         number, time = self.state.number + 1, (now or self._now()).isoformat(timespec="microseconds")
-        event = Event(number, time, kind, canonical(body), **call).chained(self.state.hash)
+        text = canonical(self.store.keys.seal(body))
+        if call:  # only the service can have written it, whoever else may write to the database
+            call["request"] += ":" + self.store.keys.mark("event", str(number), time, kind, text, *call.values())
+        event = Event(number, time, kind, text, **call, ring=self.store.keys).chained(self.state.hash)
         self.state.apply(event)
         self._batch.append(event)
         if event.key is not None:
@@ -218,6 +216,8 @@ class Desk:
             for event in self._batch:
                 self.chain.add(event)
             self._batch, self._keys = [], {}
+            if self.store.forget(self.state.erased):
+                self.trainer = Trainer(self.trial)  # the one before remembers what it has learned from
         except BaseException:
             self.lost = True  # the state is ahead of the store
             raise
@@ -241,9 +241,7 @@ class Desk:
         if self.chain.head not in (written, *unheard):
             number, last = written.partition(":")[0], len(self.chain)
             cause = "perhaps it is a replica that lags, or somebody else has written to it"
-            raise self._damaged(
-                f"the service had written event {number}, and the database now ends with {last}: {cause}"
-            )
+            raise self._damaged(f"the service had written event {number}, the database now ends with {last}: {cause}")
         self._batch, self._keys = [], {}
         self.lost = self._started = False
 
@@ -267,10 +265,10 @@ class Desk:
             self._start()
             if self.state.learning is None or self.state.learning.number != task.number:
                 return  # begun by a process that has ended, or before a roll-back
-            published, version = lesson.refusal is None, self.state.latest + 1
+            published, version = lesson.refusal is None and not self.trial.by_hand, self.state.latest + 1
             body = {"version": version, "model": lesson.model, "published": published, "cause": lesson.refusal}
             self._record("learned", {**body, "learning": task.number, "episodes": len(task.dataset)})
-            if not published:
+            if lesson.refusal is not None:
                 self._record("incident", {"severity": "yellow", "check": "model refused", "message": lesson.refusal})
         if published:
             self.agent = lesson.agent
@@ -280,16 +278,21 @@ class Desk:
         if (task := self.state.learning) is not None:
             self.publish_model(task, self.trainer.learn(task))
 
-    def note(self, severity: str, check: str, message: str) -> None:
-        """Record an incident."""
+    def record(self, kind: str, body: dict[str, Any]) -> None:
+        """Record what the service itself has found or done."""
         with self._all_or_nothing():
             self._start()
-            self._record("incident", {"severity": severity, "check": check, "message": message})
+            self._record(kind, body)
+
+    def note(self, severity: str, check: str, message: str) -> None:
+        """Record an incident."""
+        self.record("incident", {"severity": severity, "check": check, "message": message})
 
     def snapshot(self) -> None:
         """Keep the state, so that the next start need not fold all events. Its digest is an event."""
         with self._all_or_nothing():
             self._start()
-            content, number, before = pack_state(self.state, self.agent), self.state.number, self.state.hash
+            number, before, whole = self.state.number, self.state.hash, pack_state(self.state, self.agent)
+            content = self.store.keys.seal_snapshot(whole)
             self._record("snapshot", {"digest": hashlib.sha256(content).hexdigest()})
         self.store.keep(Snapshot(number, before, content))

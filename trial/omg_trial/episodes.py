@@ -16,9 +16,10 @@ class StepDecision(NamedTuple):
     """The decision of one step."""
 
     state: int
-    action: int
+    action: int | None
+    """None if nothing was done for somebody who was not available."""
     probability: float | None
-    """None if the app did something else than what was drawn: its probability is unknown."""
+    """None if the app did something else than what was drawn, or nothing was drawn."""
     version: int
     time: str
     source: str
@@ -27,6 +28,16 @@ class StepDecision(NamedTuple):
     """Why it is not a fresh plan; None if it is."""
     rules: tuple[str, ...]
     """Rules that have changed the probabilities."""
+    probabilities: tuple[float, ...] = ()
+    """Probabilities of all actions, from which the action was drawn; empty if nothing was."""
+    available: bool = True
+    """Whether there was something to draw."""
+    closed: tuple[int, ...] = ()
+    """Actions that the state admits, and that a rule closed."""
+    local: str = ""
+    """The time by the person's own clock."""
+    drift: float | None = None
+    """Seconds by which the clock of the device was ahead; None if it did not say, or has acted before."""
 
 
 class StepOutcome(NamedTuple):
@@ -72,6 +83,17 @@ class Example(NamedTuple):
 Dataset = tuple[Example, ...]
 
 
+class Allowance(NamedTuple):
+    """What an app may do without a network although a person's week has limits; `handlers.allowances` makes it."""
+
+    until: str
+    policy: PolicyTable
+    """Probabilities (H, S, A) that keep the limits, whatever states follow."""
+    rules: list[list[list[str]]]
+    closed: list[list[list[int]]]
+    """Rules that have changed them, and actions that these close, (H, S)."""
+
+
 @dataclasses.dataclass
 class Record:
     """An episode, as far as it is known."""
@@ -90,6 +112,10 @@ class Record:
     certificate: float | None
     policy: PolicyTable | None
     """(H, S, A), while the episode is open."""
+    arm: str = "learning"
+    available: bool = True
+    """Whether anything is drawn in it."""
+    allowance: Allowance | None = None
     choices: dict[int, StepDecision] = dataclasses.field(default_factory=dict)
     outcomes: dict[int, StepOutcome] = dataclasses.field(default_factory=dict)
     closed: str | None = None
@@ -119,9 +145,11 @@ class Record:
         for step in range(len(self.choices)):
             if step not in self.choices or (after := self.next_state(step)) is None:
                 break
+            if (action := self.choices[step].action) is None:  # no model knows what nothing at all does
+                break
             reward = self.outcomes[step].reward if step in self.outcomes else None
             states.append(self.choices[step].state)
-            actions.append(self.choices[step].action)
+            actions.append(action)
             rewards.append(missing_reward if reward is None else reward)
             last = after
         if not actions:

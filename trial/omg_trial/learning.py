@@ -12,8 +12,8 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.misfit.judgement import sentence
 from omg_cmdp.persistence import State as Arrays
 from omg_trial.episodes import Dataset
-from omg_trial.state import LearningTask
 from omg_trial.trial_file.trial import Trial
+from omg_trial.versions import LearningTask
 
 TRIED = 5
 """Number of contexts, the last that came, for which a model must have a certified plan."""

@@ -1,64 +1,85 @@
 """What the team has pre-specified beside the policy: when nobody is bothered, and how often an action is taken.
 
-A rule changes the probabilities before the action is drawn, and says so: what is logged is exact.
+A rule changes the probabilities before the action is drawn, and says so: what is logged is exact. An action that a rule
+closes cannot be drawn, and the event says that too; every action that is open keeps the floor.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from omg_cmdp.validation import FloatArray
-from omg_trial.episodes import StepDecision
+from omg_trial.people.budgets import budget_bounds, keep_within
+from omg_trial.people.participants import Halt, WeekAccount
 from omg_trial.trial_file.trial import Trial
 
-Adjusted = tuple[FloatArray, tuple[str, ...]]
-"""Probabilities (A,) after all rules, and the rules that have changed them."""
+
+class Adjusted(NamedTuple):
+    """Probabilities (A,) after all rules."""
+
+    chances: FloatArray
+    rules: tuple[str, ...] = ()
+    """Rules that have changed them."""
+    closed: tuple[int, ...] = ()
+    """Actions that the state admits, and that a rule closes."""
+    available: bool = True
+    """Whether there is something to draw: not if a rule leaves one action only, for whatever time."""
 
 
 def apply_rules(
-    trial: Trial, row: FloatArray, state: int, now: datetime.datetime, earlier: Iterable[StepDecision]
+    trial: Trial,
+    row: FloatArray,
+    state: int,
+    local: datetime.datetime,
+    account: WeekAccount,
+    halted: Mapping[int, Halt],
 ) -> Adjusted:
-    """Return the probabilities of actions in `state`, given what was decided for the person before."""
+    """Return the probabilities of actions in `state`, by the person's own clock and what the week has had."""
     # The window comes first: at night nobody is asked, whatever the week still needs.
-    if trial.window is not None and not trial.window.holds(now.astimezone(trial.zone).time()):
-        return np.eye(1, len(row), trial.actions.index(trial.window.outside))[0], ("window",)
-    if not (trial.limits.most or trial.limits.least):
-        return row, ()
-    week = week_of(trial, now)
-    taken = [choice.action for choice in earlier if week_of(trial, moment(choice.time)) == week]
+    if trial.window is not None and not trial.window.holds(local.time()):
+        only = np.eye(1, len(row), trial.actions.index(trial.window.outside))[0]
+        return _only(trial, only, state, "window")
+    limits, admissible = trial.limits, trial.space.admissible[state]
     # The least comes before the most: an action cannot be both missing and used up, by the checks of the file.
-    forced = _forced(trial, taken, state)
+    forced = _forced(trial, account, state, halted)
     if forced is not None:
-        return forced, ("least per week",)
-    spent = [action for action, most in trial.limits.most.items() if taken.count(action) >= most]
-    if not spent or not row[spent].any():
-        return row, ()
-    allowed = trial.space.admissible[state].copy()
-    allowed[spent] = False
-    if not allowed.any():
-        return row, ("most per week cannot be kept",)
-    # The share of what is spent goes where the trial's fixed probabilities would go; if they go nowhere, evenly.
-    instead = trial.fallback * allowed if (trial.fallback * allowed).any() else allowed.astype(np.float64)
-    lost = row[spent].sum()
-    kept = np.where(allowed, row, 0.0) + lost * instead / instead.sum()
-    return kept / kept.sum(), ("most per week",)
+        return _only(trial, forced, state, "least per week")
+    spent = [action for action, most in limits.most.items() if account.taken.count(action) >= most]
+    lower, upper = budget_bounds(limits, account, row, trial.floor.probability)
+    closed = upper <= 0.0
+    over, closed[[*spent, *halted]] = closed & (row > 0.0), True
+    lower, upper = np.where(closed | ~admissible, 0.0, lower), np.where(closed, 0.0, upper)
+    free = admissible & ~closed
+    free[list(limits.capped)] = False
+    # What is too much goes where the trial's fixed probabilities would go; if they go nowhere, evenly.
+    instead = trial.fallback * free if (trial.fallback * free).any() else free.astype(np.float64)
+    kept = keep_within(row, lower, upper, instead)
+    rules = [f"{halt.kind} action" for action, halt in halted.items() if row[action]]
+    rules += ["most per week"] if row[spent].any() else []
+    rules += ["mean per week"] if over.any() or ((kept != row) & ~closed & ~free).any() else []
+    shut = closed & admissible
+    alone = bool(shut.any() and (admissible & ~shut).sum() == 1)
+    return Adjusted(kept, tuple(dict.fromkeys(rules)), tuple(np.flatnonzero(shut).tolist()), not alone)
 
 
-def _forced(trial: Trial, taken: list[int], state: int) -> FloatArray | None:
+def _only(trial: Trial, chances: FloatArray, state: int, rule: str) -> Adjusted:
+    """Return probabilities outside of which everything is closed."""
+    closed = trial.space.admissible[state] & (chances == 0.0)
+    return Adjusted(chances, (rule,), tuple(np.flatnonzero(closed).tolist()), bool(np.count_nonzero(chances) > 1))
+
+
+def _forced(trial: Trial, account: WeekAccount, state: int, halted: Mapping[int, Halt]) -> FloatArray | None:
     """Return the probabilities if the rest of the week is needed for actions that were taken too seldom."""
     missing = np.zeros(len(trial.actions), dtype=int)
     for action, least in trial.limits.least.items():
-        missing[action] = max(least - taken.count(action), 0) * trial.space.admissible[state, action]
-    left = (trial.limits.decisions_per_week or 0) - len(taken)
+        possible = trial.space.admissible[state, action] and action not in halted
+        missing[action] = max(least - account.taken.count(action), 0) * possible
+    left = (trial.limits.decisions_per_week or 0) - len(account.taken)
     return missing / missing.sum() if missing.sum() >= max(left, 1) else None
-
-
-def week_of(trial: Trial, time: datetime.datetime) -> tuple[int, int]:
-    """Return the year and week of a moment, by the clock of the trial."""
-    return time.astimezone(trial.zone).isocalendar()[:2]
 
 
 def moment(text: str) -> datetime.datetime:

@@ -8,7 +8,7 @@ import functools
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from omg_trial.contract import Answer, KeyedCall, Refusal
@@ -16,7 +16,9 @@ from omg_trial.desk import Desk
 from omg_trial.learning import misfit
 from omg_trial.log.database import StoreError
 from omg_trial.log.traces import trace
-from omg_trial.state import LearningTask
+from omg_trial.operation.alerts import Alerter
+from omg_trial.operation.channels import Channel
+from omg_trial.versions import LearningTask
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process
 
@@ -43,6 +45,8 @@ class Service:
     ----------
     desk : Desk
         Only the service may use it from now on, until `end`.
+    channels : sequence of Channel, default none
+        By which the team is told of incidents.
 
     Examples
     --------
@@ -56,7 +60,7 @@ class Service:
     >>> service.end()
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, channels: Sequence[Channel] = ()) -> None:
         self.desk = desk
         self.process = Process(desk.clock, desk.store.folder)
         self._tasks: queue.Queue[Promised | None] = queue.Queue(MOST_WAITING)
@@ -64,6 +68,7 @@ class Service:
         self._learning: int | None = None
         self._snapshot = desk.state.number
         self._ended = threading.Event()
+        self._alerter = Alerter(channels, self._at_desk, self.process)
         self._threads = [
             threading.Thread(target=self._answer_calls, name="omg-trial answers"),
             threading.Thread(target=self._learn, name="omg-trial learns", daemon=True),
@@ -161,7 +166,11 @@ class Service:
     def _watch(self) -> None:
         while not self._ended.wait(TICK_SECONDS):
             with _logging("the checks"):
-                tick(lambda task: self.submit(task, wait=True).result(), self.process)
+                self._alerter.look(*tick(self._at_desk, self.process))
+
+    def _at_desk(self, task: Callable[[Desk], Any]) -> Any:
+        """Call a function with the desk, between two batches; not from the thread that answers."""
+        return self.submit(task, wait=True).result()
 
 
 @contextlib.contextmanager

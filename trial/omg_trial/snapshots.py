@@ -17,15 +17,21 @@ from pydantic import TypeAdapter
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import joint_state, pack_arrays, part_of, unpack_arrays
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record
+from omg_trial.incident import Incident
 from omg_trial.learning import model_digest
 from omg_trial.log.database import Database
 from omg_trial.log.events import BrokenChainError, Chain
-from omg_trial.state import Change, Incident, LearningTask, State, Version
+from omg_trial.people.participants import Halt, Participant
+from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
+from omg_trial.versions import Change, LearningTask, Version
 
-FORMAT = 6
+FORMAT = 7
 _TEXT, _MODEL = "state.json", "model"
-_PLAIN = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale")
+_PLAIN = (
+    *("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale"),
+    *("software", "machine", "since", "digests", "people", "halted", "halted_actions"),
+)
 """Attributes of a state that are kept as they are."""
 
 
@@ -42,15 +48,24 @@ class SavedState:
     secret: str
     records: list[Record]
     withdrawn: list[str]
+    erased: list[str]
+    people: dict[str, Participant]
+    halted: Halt | None
+    halted_actions: dict[int, Halt]
     plans: dict[str, KeptPlan]
     examples: list[Example]
     versions: list[tuple[int, list[int], str, str]]
+    waiting: tuple[int, list[int], str, str] | None
     learning: tuple[int, list[int], int] | None
     latest: int
     changes: list[Change]
     incidents: list[Incident]
     closed_since: int
     stale: bool
+    software: dict[str, Any]
+    machine: dict[str, Any]
+    since: str
+    digests: dict[str, str]
 
 
 _JSON = TypeAdapter(SavedState)
@@ -63,13 +78,15 @@ def pack_state(state: State, agent: ModelAgent) -> bytes:
     def places(dataset: Dataset) -> list[int]:
         return [examples.setdefault(each, len(examples)) for each in dataset]
 
-    task = state.learning
+    task, waits = state.learning, state.waiting
     saved = SavedState(
         model=model_digest(agent),
         records=list(state.episodes.values()),
         withdrawn=sorted(state.withdrawn),
+        erased=sorted(state.erased),
         plans=state.plans,
         versions=[(number, places(dataset), model, time) for number, dataset, model, time in state.versions],
+        waiting=None if waits is None else (waits.number, places(waits.dataset), waits.model, waits.time),
         learning=None if task is None else (task.number, places(task.dataset), task.settled),
         examples=list(examples),
         **{name: vars(state)[name] for name in _PLAIN},
@@ -111,8 +128,9 @@ def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, d
         return fresh, None
     if anchor.body["digest"] != hashlib.sha256(kept.content).hexdigest():
         return fresh, None
+    content = store.keys.unseal_snapshot(kept.content)
     try:
-        return unpack_state(trial, kept.content)
+        return (fresh, None) if content is None else unpack_state(trial, content)
     except ValueError:  # of an earlier version of this software: everything is folded
         return fresh, None
 
@@ -123,12 +141,15 @@ def _unpack(saved: SavedState, missing_reward: float | None) -> State:
         setattr(state, name, vars(saved)[name])
     for record in saved.records:
         state.restore(record)
-    state.withdrawn, state.plans = set(saved.withdrawn), saved.plans
+    state.withdrawn, state.erased, state.plans = set(saved.withdrawn), set(saved.erased), saved.plans
 
     def dataset(places: list[int]) -> Dataset:
         return tuple(saved.examples[place] for place in places)
 
     state.versions = [Version(number, dataset(places), model, time) for number, places, model, time in saved.versions]
+    if saved.waiting is not None:
+        number, places, model, time = saved.waiting
+        state.waiting = Version(number, dataset(places), model, time)
     if saved.learning is not None:
         number, places, settled = saved.learning
         state.learning = LearningTask(number, dataset(places), settled)

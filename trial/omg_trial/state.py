@@ -3,67 +3,22 @@
 from __future__ import annotations
 
 import bisect
-from typing import Any, NamedTuple
+import datetime
+from typing import Any
 
-from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
+from omg_trial.episodes import Allowance, Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
+from omg_trial.incident import Incident
+from omg_trial.keys.marks import alias_of
 from omg_trial.log.events import FIRST_HASH, Event
+from omg_trial.people.participants import CONTROL, Halt, Participant, week_of
+from omg_trial.versions import KEPT_CHANGES, KEPT_VERSIONS, Change, LearningTask, Version
 
-FORMAT = 3
-"""Format of the events; 2 had the trial file as tables with sorted keys, and no digests of snapshots."""
-KEPT_VERSIONS = 20
-"""Number of published versions kept for roll-back."""
-KEPT_CHANGES = 200
+FORMAT = 4
+"""Format of the events; 3 named nobody who acted, and had no key file."""
 
 
 Body = dict[str, Any]
 """The body of an event."""
-
-
-class LearningTask(NamedTuple):
-    """Learning that has begun, and what it learns from."""
-
-    number: int
-    dataset: Dataset
-    settled: int
-    """Number of examples, from the first on, that are of episodes before which none is open."""
-
-
-class Version(NamedTuple):
-    """A published model, and what it was learned from."""
-
-    number: int
-    dataset: Dataset
-    model: str
-    """The digest of the model; empty if nobody has learned from this dataset, as somebody has withdrawn since."""
-    time: str
-
-    def without(self, person: str) -> Version:
-        """Return the version after somebody has withdrawn."""
-        rest = tuple(example for example in self.dataset if example.person != person)
-        return self if len(rest) == len(self.dataset) else self._replace(dataset=rest, model="")
-
-
-class Change(NamedTuple):
-    """A version that was published, refused, or rolled back to."""
-
-    time: str
-    version: int
-    episodes: int
-    """Number of episodes that it was learned from."""
-    verdict: str
-    """published, refused, or rolled back to."""
-    cause: str | None
-    """Why it was refused."""
-
-
-class Incident(NamedTuple):
-    """Something that the team must know of."""
-
-    number: int
-    time: str
-    severity: str
-    check: str
-    message: str
 
 
 class State:
@@ -75,9 +30,20 @@ class State:
         self.trial: str | None = None
         """Digest of the trial file."""
         self.secret = ""
+        self.software: Body = {}
+        """Version and commit of the software that was started last."""
+        self.machine: Body = {}
+        """The machine on which it runs, and the time since when."""
+        self.since = ""
         self.episodes: dict[int, Record] = {}
         self.of_person: dict[str, list[int]] = {}
+        self.people: dict[str, Participant] = {}
+        """Everybody who was enrolled and has not withdrawn, also those without an episode."""
+        self.halted: Halt | None = None
+        """The pause or the stop of the whole trial."""
+        self.halted_actions: dict[int, Halt] = {}
         self.withdrawn: set[str] = set()
+        self.erased: set[str] = set()  # aliases
         self.open: dict[int, None] = {}
         """Episodes that are under way, in the order in which they were opened."""
         self.plans: dict[str, KeptPlan] = {}
@@ -87,10 +53,14 @@ class State:
         self.versions: list[Version] = [Version(0, (), "", "")]
         self.latest = 0
         """The highest number that a version has had."""
+        self.waiting: Version | None = None
+        """A model that has passed its checks, and waits until somebody publishes it."""
         self.learning: LearningTask | None = None
         self.changes: list[Change] = []
         """The last changes of the version; earlier ones are in the log."""
         self.incidents: list[Incident] = []
+        self.digests: dict[str, str] = {}
+        """The day of the last digest, by channel."""
         self.closed_since = 0
         """Episodes that were closed since learning began last."""
         self.stale = False
@@ -119,9 +89,9 @@ class State:
         """
         return f"#{sum(bool(self.episodes[number].choices) for number in self.of_person.get(person, ()))}"
 
-    def choices_of(self, person: str) -> list[StepDecision]:
-        """Return all decisions for a person so far."""
-        return [choice for number in self.of_person[person] for choice in self.episodes[number].choices.values()]
+    def halt_of(self, person: str) -> Halt | None:
+        """Return the pause or the stop that a person is under; that of the whole trial comes first."""
+        return self.halted or self.people[person].paused
 
     def dataset(self) -> tuple[Dataset, int]:
         """Return the examples of closed episodes, in the order in which these were opened, and how many are settled."""
@@ -143,25 +113,33 @@ class State:
     def _on_founded(self, event: Event, body: Body) -> None:
         if body["format"] != FORMAT:
             raise ValueError(f"the log has format {body['format']}, and this version reads format {FORMAT}")
-        self.trial, self.secret = body["trial"], body["secret"]
+        self.trial, self.secret = body["trial"], body.get("secret", "")  # empty without the key file
 
     def _on_started(self, event: Event, body: Body) -> None:
+        if body["machine"] != self.machine:
+            self.machine, self.since = body["machine"], event.time
+        self.software = body["software"]
         if self.learning is not None:  # it ended with the process
             self.learning, self.stale = None, True
 
     def _on_opened(self, event: Event, body: Body) -> None:
-        names = ("person", "occasion", "context", "version", "source", "cause", "certificate")
+        names = ("person", "occasion", "context", "version", "source", "cause", "certificate", "arm", "available")
         known = {name: body[name] for name in names}
+        known["allowance"] = body["allowance"] and Allowance(**body["allowance"])
         record = Record(number=event.number, opened=event.time, policy=body["policy"], **known)
         self.restore(record)
+        self.people.setdefault(record.person, Participant(arm=record.arm, zone=body["zone"], enrolled=event.time))
         if record.source == "plan":
-            assert record.policy is not None
-            self.plans[record.person] = KeptPlan(record.number, record.context, record.policy)
+            self.plans[record.person] = KeptPlan(record.number, record.context, body["policy"])
 
     def _on_decided(self, event: Event, body: Body) -> None:
         record = self._touch(event)
         known = {name: body[name] for name in StepDecision._fields if name in body}
-        record.choices[body["step"]] = StepDecision(**known | {"time": event.time, "rules": tuple(body["rules"])})
+        lists = {name: tuple(body[name] or ()) for name in ("rules", "probabilities", "closed")}
+        record.choices[body["step"]] = StepDecision(**known | lists | {"time": event.time})
+        person, week = self.people[record.person], week_of(datetime.datetime.fromisoformat(body["local"]))
+        account = person.account.plus(week, body["action"], body["probabilities"] if body["available"] else None)
+        self.people[record.person] = person._replace(account=account)
         self._learn_from(record)
 
     def _on_reported(self, event: Event, body: Body) -> None:
@@ -172,7 +150,7 @@ class State:
 
     def _on_closed(self, event: Event, body: Body) -> None:
         record = self._touch(event)
-        record.closed, record.policy = body["cause"], None  # nobody asks for its policy any more: it is in the log
+        record.closed, record.policy, record.allowance = body["cause"], None, None  # these are in the log
         self.open.pop(record.number, None)
         self._learn_from(record)
         self.closed_since += 1
@@ -184,14 +162,29 @@ class State:
         return record
 
     def _on_withdrawn(self, event: Event, body: Body) -> None:
+        self.withdrawn.add(body["person"])
+        self._take_out(body["person"])
+
+    def _on_erased(self, event: Event, body: Body) -> None:
+        self.erased.add(body["person"])
+        for person in [each for each in (*self.people, *self.withdrawn) if alias_of(self.secret, each) in self.erased]:
+            self.withdrawn.discard(person)
+            self._take_out(person)
+        self.learning = None  # what it learns from may be gone; it begins again
+
+    def has_left(self, person: str) -> bool:
+        """Return whether somebody has withdrawn or was erased."""
+        return person in self.withdrawn or alias_of(self.secret, person) in self.erased
+
+    def _take_out(self, person: str) -> None:
         """Take the person out of everything: what is left is as if they had never been there."""
-        person = body["person"]
-        self.withdrawn.add(person)
         for number in self.of_person.pop(person, []):
             del self.episodes[number]
             self.open.pop(number, None)
             self._examples.pop(number, None)
         self.plans.pop(person, None)
+        self.people.pop(person, None)
+        self.waiting = None if self.waiting is None else self.waiting.without(person)
         # A new list: a view of the moment before keeps the old one.
         self.versions = [each.without(person) for each in self.versions]
         self.stale = True
@@ -205,19 +198,54 @@ class State:
         self.latest = body["version"]
         # Somebody may have withdrawn while the model learned; `stale` then makes it learn again without them.
         version = Version(self.latest, self.learning.dataset, body["model"], event.time)
-        for person in {each.person for each in version.dataset} & self.withdrawn:
-            version = version.without(person)
+        for person in {each.person for each in version.dataset}:
+            version = version.without(person) if self.has_left(person) else version
         if body["published"]:
             self.versions = [*self.versions, version][-KEPT_VERSIONS:]
-        verdict = "published" if body["published"] else "refused"
+        elif body["cause"] is None:
+            self.waiting = version
+        verdict = "published" if body["published"] else "waiting" if body["cause"] is None else "refused"
         self._changed(Change(event.time, self.latest, len(version.dataset), verdict, body["cause"]))
+        self.learning = None
+
+    def _on_published(self, event: Event, body: Body) -> None:
+        assert self.waiting is not None
+        self.versions = [*self.versions, self.waiting._replace(time=event.time)][-KEPT_VERSIONS:]
+        self.waiting = None
+        self._changed(Change(event.time, body["version"], len(self.version.dataset), "published", body["cause"]))
 
     def _on_rolled_back(self, event: Event, body: Body) -> None:
         self.versions = [each for each in self.versions if each.number <= body["version"]]
         self._changed(Change(event.time, body["version"], len(self.version.dataset), "rolled back to", None))
+        self.learning = None
 
     def _changed(self, change: Change) -> None:
-        self.changes, self.learning = [*self.changes, change][-KEPT_CHANGES:], None
+        self.changes = [*self.changes, change][-KEPT_CHANGES:]
+
+    def _on_enrolled(self, event: Event, body: Body) -> None:
+        """Take a person in, or change what is known of one; arm, pauses and the week stay."""
+        names = ("zone", "consent_from", "consent_to", "end")
+        known = self.people.get(body["person"]) or Participant(arm=body["arm"], zone="", enrolled=event.time)
+        self.people[body["person"]] = known._replace(**{name: body[name] for name in names})
+
+    def _on_paused(self, event: Event, body: Body) -> None:
+        self._halt(body, Halt("paused", body["cause"], event.time))
+
+    def _on_stopped(self, event: Event, body: Body) -> None:
+        self._halt(body, Halt("stopped", body["cause"], event.time))
+
+    def _on_resumed(self, event: Event, body: Body) -> None:
+        self._halt(body, None)
+
+    def _halt(self, body: Body, halt: Halt | None) -> None:
+        """Pause, stop or resume a person, an action, or the whole trial."""
+        if body["person"] is not None:
+            self.people[body["person"]] = self.people[body["person"]]._replace(paused=halt)
+        elif body["action"] is None:
+            self.halted = halt
+        else:
+            rest = {action: other for action, other in self.halted_actions.items() if action != body["action"]}
+            self.halted_actions = rest if halt is None else {**rest, body["action"]: halt}
 
     def _on_reopened(self, event: Event, body: Body) -> None:
         self._touch(event)
@@ -228,6 +256,24 @@ class State:
     def _on_incident(self, event: Event, body: Body) -> None:
         self.incidents.append(Incident(event.number, event.time, body["severity"], body["check"], body["message"]))
 
+    def _on_alerted(self, event: Event, body: Body) -> None:
+        if "digest" in body:
+            self.digests = {**self.digests, body["channel"]: body["digest"]}
+        else:
+            place, known = self.find_incident(body["incident"])
+            self.incidents[place] = known._replace(alerted=(*known.alerted, body["channel"]))
+
+    def _on_acknowledged(self, event: Event, body: Body) -> None:
+        place, known = self.find_incident(body["incident"])
+        self.incidents[place] = known._replace(note=body["note"])
+
+    def find_incident(self, number: int) -> tuple[int, Incident]:
+        """Return the place of an incident among all, and the incident; `KeyError` if there is none."""
+        place = bisect.bisect_left(self.incidents, number, key=lambda each: each.number)
+        if place == len(self.incidents) or self.incidents[place].number != number:
+            raise KeyError(number)
+        return place, self.incidents[place]
+
     def _on_clock_corrected(self, event: Event, body: Body) -> None:
         """Go on from the time of this event, which may be before those that are there; what is open was seen now."""
         for number in self.open:
@@ -236,9 +282,14 @@ class State:
     def _on_snapshot(self, event: Event, body: Body) -> None:
         """Change nothing: the digest of a snapshot is there to be compared."""
 
+    _on_looked = _on_snapshot
+
     def _learn_from(self, record: Record) -> None:
-        """Put together what can be learned from an episode that is closed; late outcomes change it."""
-        if record.closed is None:
+        """Put together what can be learned from an episode that is closed; late outcomes change it.
+
+        Nothing is learned from the control group: the arms stay independent of each other.
+        """
+        if record.closed is None or record.arm == CONTROL:
             return
         example = record.example(self.missing_reward)
         if example is None:  # an outcome that came late contradicts the first decisions

@@ -192,6 +192,7 @@ def test_a_service_with_an_older_backup_is_recognised(tmp_path, gone_on):
         client = Client(ADDRESS, token, patience=QUICK, transport=wire)
         client.close(client.open("p1", person(1))["episode"])
         backup = Database(":memory:")
+        backup.keys = store.keys
         backup.append(list(store.read())[:3])
         client.report(client.open("p2", person(2))["episode"], 0, reward=1.0)
     with wired(tmp_path, store=backup) as (wire, token), Client(ADDRESS, token, transport=wire) as other:
@@ -276,12 +277,12 @@ def test_arguments_are_checked(wrong, rule):
 
 
 def test_a_call_that_fails_unexpectedly_is_set_aside_and_holds_up_nothing(line, at, monkeypatch):
-    from omg_trial import handlers
+    from omg_trial.handlers import table
 
     with made(line) as client:
         episode = client.open("p1", person(1))["episode"]
         client.decide(episode, 0, "took it")
-        monkeypatch.setitem(handlers._HANDLERS, "report", lambda *_: 1 / 0)
+        monkeypatch.setitem(table._HANDLERS, "report", lambda *_: 1 / 0)
         with pytest.raises(RefusedError, match="ZeroDivisionError") as refused:
             client.report(episode, 0, reward=1.0)
         assert refused.value.status == 500

@@ -15,10 +15,12 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from omg_trial.cli import DiscreetFormatter, app
+from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
-from omg_trial.rehearsal import describe_rehearsal, random_context, rehearse
+from omg_trial.log.traces import DiscreetFormatter
+from omg_trial.rehearsal.reactions import random_context
+from omg_trial.rehearsal.report import describe_rehearsal, rehearse
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.explain import explain_trial
 from omg_trial.trial_file.trial import Trial
@@ -61,7 +63,7 @@ def test_a_rehearsal_keeps_what_the_file_promises():
     assert sum(found.shares.values()) == pytest.approx(1.0)
     assert found.shares["call"] <= 2 / 8  # two weeks, one call in each
     assert found.changed["most per week"] > 0
-    assert found.published == 2
+    assert found.published >= 2
     assert all(line.endswith(".") for line in [*explain_trial(trial(text=RULES)), *describe_rehearsal(found)])
 
 
@@ -99,6 +101,7 @@ def test_a_replay_is_equal_beside_a_service_that_writes(database):
     with_writer.close()
     assert done.exit_code == 0, done.output
     assert "Equal to the log, bit for bit." in done.output
+    assert "lost against the best policy" in done.output
 
 
 def test_one_policy_is_not_policies(file):
@@ -205,7 +208,7 @@ def test_a_trial_is_founded_only_when_that_is_asked_for(file, monkeypatch):
     """A wrong path, or a volume that was not mounted, would begin the trial anew."""
     from omg_trial.web import server
 
-    def served(_):
+    def served(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(server, "Service", served)

@@ -36,6 +36,7 @@ def played(tmp_path_factory):
 
 @pytest.fixture
 def path(played, tmp_path):
+    shutil.copy(played[0].with_suffix(".keys"), tmp_path / "trial.keys")
     return shutil.copy(played[0], tmp_path / "trial.db")
 
 
@@ -79,11 +80,13 @@ def test_a_row_before_the_snapshot_that_was_changed_is_found(path, statement):
 def test_a_snapshot_that_was_changed_is_not_believed(path, played):
     """Its digest is in the log: a state with another reward, packed as ours are, is left alone."""
     with contextlib.closing(Database(path)) as store:
-        state, _ = unpack_state(trial(), store.snapshot().content)
+        state, _ = unpack_state(trial(), store.keys.unseal_snapshot(store.snapshot().content))
         record = next(record for record in state.episodes.values() if record.outcomes)
         step = next(iter(record.outcomes))
         record.outcomes[step] = record.outcomes[step]._replace(reward=0.123)
-        store.keep(Snapshot(state.number, state.hash, pack_state(state, trial().agent())))
+        content = store.keys.seal_snapshot(pack_state(state, trial().agent()))
+        store.keys.save()
+        store.keep(Snapshot(state.number, state.hash, content))
     assert digest(start(path)) == digest(played[2])
 
 
@@ -109,7 +112,9 @@ def test_a_stored_answer_is_verified_before_it_leaves(path, field):
         body = {"person": "new", "context": person(1)}
         told = at.call("open", body, "key")
         assert at.call("open", body, "key") == told
-        change(path, f"UPDATE events SET {field} = replace({field}, '1', '2') WHERE key = 'key'")
+        change(
+            path, f"UPDATE events SET {field} = replace({field}, '1', '2') WHERE key = ?", store.keys.mark("key", "key")
+        )
         with pytest.raises(StoreError, match=r"event .* was changed after it was written"):
             at.call("open", body, "key")
         with pytest.raises(StoreError, match="was changed"):
@@ -145,7 +150,7 @@ def test_a_service_with_a_damaged_log_refuses_everything_and_is_red(path):
         at = Desk(trial(), store, clock=Clock())
         service, body = Service(at), {"person": "new", "context": person(1)}
         service.submit(at.prepare("open", body, "key")).result()
-        change(path, "UPDATE events SET answer = '{}' WHERE key = 'key'")
+        change(path, "UPDATE events SET answer = '{}' WHERE key = ?", store.keys.mark("key", "key"))
         for key in ("key", "another"):
             with pytest.raises(StoreError, match="was changed after it was written"):
                 service.submit(at.prepare("open", body, key)).result()
@@ -221,7 +226,7 @@ def test_a_batch_that_was_kept_or_not_before_the_connection_broke_is_gone_on_fro
         told = at.call("open", opening(2), "two")
         assert at.damage is None
         assert at.call("open", opening(2), "two") == told
-        assert [event.key for event in store.read() if event.kind == "opened"].count("two") == 1
+        assert [event.key for event in store.read() if event.kind == "opened"].count(store.keys.mark("key", "two")) == 1
 
 
 def test_a_call_that_was_acknowledged_is_answered_again_while_the_disk_is_full(path):

@@ -7,8 +7,9 @@ import pandas
 import pytest
 
 from omg_trial.contract import Refusal
-from omg_trial.export import decisions, live_log, write_decisions
+from omg_trial.export import decisions, live_log, write_decisions, write_minari
 from omg_trial.export.decisions import columns
+from omg_trial.export.field import lifejacket_table, mrt_table
 from omg_trial.replay import replay
 from trial.tests.trials import TEXT, Trialist, desk, person
 
@@ -37,7 +38,7 @@ def played():
 
 
 def test_a_row_for_every_decision_as_the_log_has_it(played):
-    table = decisions(played.trial, played.store.read())
+    table = decisions(played.trial, played.store.read(), withdrawn=True)
     events = {(e.body["episode"], e.body["step"]): e for e in played.store.read() if e.kind == "decided"}
     assert set(zip(table["episode"], table["step"], strict=True)) == events.keys()
     for row in table.to_dict("records"):
@@ -49,7 +50,7 @@ def test_a_row_for_every_decision_as_the_log_has_it(played):
 
 
 def test_whoever_has_withdrawn_is_marked_in_the_table_and_not_in_the_log(played):
-    table = decisions(played.trial, played.store.read())
+    table = decisions(played.trial, played.store.read(), withdrawn=True)
     assert set(table.loc[table["withdrawn"], "person"]) == {"p3"}
     known = {record.number for record in played.state.episodes.values() if record.example(None) is not None}
     assert len(live_log(played.trial, played.store.read())) == len(known)
@@ -57,11 +58,14 @@ def test_whoever_has_withdrawn_is_marked_in_the_table_and_not_in_the_log(played)
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_files_hold_the_table_to_the_bit_with_a_dictionary_of_every_column(played, tmp_path, ending):
-    file, explained = write_decisions(played.trial, played.store.read(), tmp_path / f"deep/decisions.{ending}")
+    file, explained = write_decisions(
+        played.trial, played.store.read(), tmp_path / f"deep/decisions.{ending}", withdrawn=True
+    )
     kinds = {name: column.kind for name, column in columns(played.trial).items()}
     read = pandas.read_csv(file, dtype=kinds) if ending == "csv" else pandas.read_parquet(file).astype(kinds)
-    whole = decisions(played.trial, played.store.read())
-    read["rules"] = read["rules"].fillna("")  # an empty text is nothing in CSV
+    whole = decisions(played.trial, played.store.read(), withdrawn=True)
+    for name in ("rules", "closed_actions"):  # an empty text is nothing in CSV
+        read[name] = read[name].fillna("")
     pandas.testing.assert_frame_equal(read, whole, check_exact=True)
     text = explained.read_text()
     assert [name for name in whole if f"| `{name}` |" not in text] == []
@@ -162,3 +166,55 @@ def test_a_row_of_csv_is_one_line_whatever_a_trial_file_names(tmp_path):
     path = tmp_path / "table.csv"
     write_decisions(at.trial, at.store.read(), path)
     assert len(pandas.read_csv(path)) == 1
+
+
+def test_the_table_for_mrtanalysis_has_what_its_checks_ask_for(played):
+    """No gaps, treatments of 0 and 1, probabilities within (0, 1) where somebody was available; nobody who left."""
+    whole = decisions(played.trial, played.store.read(), withdrawn=True)
+    table = mrt_table(played.trial, whole, ["call"])
+    rows = whole[~whole["withdrawn"] & whole["reward"].notna()]
+    assert table["id"].tolist() == rows["person"].tolist()
+    assert not table[["availability", "rand_prob", "treatment", "outcome"]].isna().any().any()
+    free = table["availability"] == 1
+    assert table["treatment"][free].tolist() == (rows["drawn"] == "call")[free.to_numpy()].astype(int).tolist()
+    assert table["rand_prob"][free].tolist() == rows["probability_call"][free.to_numpy()].tolist()
+    numbers = table.groupby("id")["decision_point"]
+    assert (numbers.diff().dropna() > 0).all()
+    with pytest.raises(ValueError, match="`treatments` must be among nothing, reminder, call, got 'letter'"):
+        mrt_table(played.trial, whole, ["letter"])
+
+
+def test_the_table_for_lifejacket_is_a_rectangle_of_people_and_times(played):
+    """Its own checks: all times for everybody, one unbroken stretch in the study, policies that only go forward."""
+    whole = decisions(played.trial, played.store.read(), withdrawn=True)
+    table = lifejacket_table(played.trial, whole)
+    times = table["calendar_t"].unique()
+    assert times.tolist() == list(range(1, len(times) + 1))
+    assert (table.groupby("user_id")["calendar_t"].nunique() == len(times)).all()
+    assert not table.duplicated(["user_id", "calendar_t"]).any()
+    inside = table[table["in_study"] == 1]
+    assert (inside.groupby("user_id")["calendar_t"].diff().dropna() == 1).all()
+    used = inside[inside["policy_num"] >= 0]
+    assert sorted(used["policy_num"].unique()) == list(range(used["policy_num"].max() + 1))
+    assert (used.groupby("user_id")["policy_num"].diff().dropna() >= 0).all()
+    kept = whole[~whole["withdrawn"] & whole["reward"].notna()]
+    assert used["reward"].sum() == kept["reward"].sum()
+    assert (used["observed"] == 1).all()
+    assert len(used) == len(kept)
+
+
+def test_a_folder_for_minari_has_the_episodes_of_the_log(played, tmp_path):
+    """Observations are one longer than the rest, whose last entry its reader leaves out."""
+    path = write_minari(played.trial, played.store.read(), tmp_path / "dataset")
+    known = json.loads((path / "metadata.json").read_text())
+    read = [pandas.read_parquet(path / str(number) / "part-0.parquet") for number in range(known["total_episodes"])]
+    log = live_log(played.trial, played.store.read())
+    assert sum(len(each) - 1 for each in read) == known["total_steps"] <= sum(log.steps)
+    first, table = log.episodes[0], read[0]
+    steps = len(table) - 1
+    assert [row["state"] for row in table["observations"]] == list(first.states[: steps + 1])
+    assert table["actions"][:-1].tolist() == list(first.actions[:steps])
+    assert [row["propensity"] for row in table["infos"][:-1]] == list(first.propensities[:steps])
+    assert (table["terminations"] | table["truncations"])[:-1].sum() == 1
+    minari = pytest.importorskip("minari")
+    assert sum(len(each.rewards) for each in minari.MinariDataset(path)) == known["total_steps"]

@@ -8,6 +8,7 @@ import pytest
 import omg_cmdp as omg
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
+from omg_trial.replay import replay
 from omg_trial.trial_file import EXAMPLE, Trial
 from omg_trial.watching.losses import LossWatch, losses, watch
 from omg_trial.watching.overview import overview
@@ -67,6 +68,9 @@ def test_who_withdraws_was_never_there_and_other_actions_count_in_full():
     losses(watch(desk, process))  # begins to read again
     after = losses(watch(desk, process))
     assert (before.episodes, after.episodes) == (3, 2)
+    replayed = LossWatch(desk.trial)
+    found = replay(desk.trial, replayed.passing(desk.store.read()))
+    assert replayed.conclude(found.state) == after
     [rare] = [desk.trial.actions[-1]]
     played(desk, "p9", action=rare)
     judged = losses(watch(desk, process))

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import json
 import sqlite3
 import subprocess
 import sys
@@ -53,7 +54,7 @@ def body_with(**changes):
     def change(event):
         import dataclasses
 
-        return dataclasses.replace(event, text=canonical({**event.body, **changes}))
+        return dataclasses.replace(event, text=canonical({**json.loads(event.text), **changes}))
 
     return change
 
@@ -173,6 +174,9 @@ def test_the_verifier_runs_alone(tmp_path, extra):
     at = played(path, extra=extra)
     command = [sys.executable, "-I", "-S", verify.__file__, str(path), "--expect", at.chain.head]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "0 draws recomputed.\nWithout the key file, the service's marks and draws were not" in done.stdout
+    command += ["--keys", str(path.with_suffix(".keys"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     decisions = sum(len(record.choices) for record in at.state.episodes.values())
     assert f"{decisions} draws" in done.stdout
@@ -195,9 +199,10 @@ def test_the_verifier_knows_labels_too(tmp_path):
         ("decided", {"probabilities": [0.2, 0.2, 0.2]}, "sum"),
         ("decided", {"probability": 0.99}, "probability"),
         ("decided", {"episode": 99}, "episode"),
-        ("reported", {"reward": 0.77}, "the call was another one"),
-        ("closed", {"cause": "dropped out"}, "the call was another one"),
-        ("opened", {"person": "somebody"}, "the call was another one"),
+        ("reported", {"reward": 0.77}, "it is not what the service has written"),
+        ("closed", {"cause": "dropped out"}, "it is not what the service has written"),
+        ("opened", {"person": "~somebody"}, "it is not what the service has written"),
+        ("opened", {"occasion": "2026-11-02"}, "it is not what the service has written"),
     ],
 )
 def test_the_verifier_finds_what_was_forged_and_chained_anew(tmp_path, kind, changes, what):

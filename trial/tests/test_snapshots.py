@@ -16,6 +16,7 @@ from omg_trial.state import State
 from trial.tests.trials import Clock, Trialist, desk, person, trial
 
 LEARNS = "[learning]\nafter_episodes = 3\n"
+STEERED = LEARNS + 'publish = "by hand"\n[people]\ncontrol = 0.3\n'
 
 
 class Wild:
@@ -24,7 +25,7 @@ class Wild:
     def __init__(self, seed):
         self.draw = np.random.default_rng(seed)
         self.store, self.clock = Database(":memory:"), Clock()
-        self.desk = desk(LEARNS, store=self.store, clock=self.clock)
+        self.desk = desk(STEERED if seed % 2 else LEARNS, store=self.store, clock=self.clock)
 
     def play(self, calls):
         for _ in range(calls):
@@ -41,8 +42,9 @@ class Wild:
                     "start",
                     "note",
                     "keep",
+                    "steer",
                 ],
-                p=[0.22, 0.28, 0.2, 0.12, 0.02, 0.04, 0.05, 0.02, 0.02, 0.02, 0.01],
+                p=[0.22, 0.24, 0.19, 0.12, 0.02, 0.04, 0.06, 0.02, 0.02, 0.02, 0.01, 0.04],
             )
             self.clock.forward(minutes=int(self.draw.integers(90)))
             try:
@@ -55,22 +57,27 @@ class Wild:
         at, pick = self.desk, self.draw.integers
         known = list(at.state.episodes) or [1]
         episode, name = int(known[pick(len(known))]), f"p{pick(6)}"
-        state = ("took it", "missed it")[pick(2)]
+        state, can = ("took it", "missed it")[pick(2)], {"available": bool(pick(8))}
         if what == "learned":
             at.learn_here()
         elif what == "start":
             back = bool(pick(2))
             self.clock.forward(days=-3 * back)
             self.desk = Desk(at.trial, self.store, clock=self.clock, correct_clock=back)
+        elif what == "steer":
+            self._steer(name)
         elif what == "keep":
             at.snapshot()
         elif what == "note":
             at.note("yellow", "support", "something is wrong")
+            number = at.state.incidents[-1 - int(pick(min(2, len(at.state.incidents))))].number
+            at.record("alerted", {"channel": "webhook", **({"incident": number} if pick(2) else {"digest": "today"})})
+            at.call("acknowledge", {"incident": number, "note": "seen"})
         elif what == "open":
             named = {"occasion": f"o{pick(3)}"} if pick(2) else {}
-            at.call("open", {"person": name, "context": person(int(name[1:])), **named})
+            at.call("open", {"person": name, "context": person(int(name[1:])), **named, **can})
         elif what == "decide":
-            at.call("decide", {"episode": episode, "step": int(pick(4)), "state": state})
+            at.call("decide", {"episode": episode, "step": int(pick(4)), "state": state, **can})
         elif what == "report":
             more = {"next_state": state} if pick(2) else {}
             number = {"revision": int(pick(2)), "reward": float(pick(2))}
@@ -78,11 +85,23 @@ class Wild:
         elif what == "close":
             at.call("close", {"episode": episode})
         elif what == "withdraw":
-            at.call("withdraw", {"person": name})
+            gone = {"cause": "asked to"} if pick(2) else {}
+            at.call("erase" if gone else "withdraw", {"person": name, **gone})
         elif what == "learn":
             at.call("learn", {})
         else:
             at.call("roll back", {"version": int(pick(4))})
+
+    def _steer(self, name):
+        at, pick = self.desk, self.draw.integers
+        what = ("enrol", "pause", "resume", "resume", "stop", "publish")[pick(6)]
+        if what == "enrol":
+            at.call(what, {"person": name, "zone": ("Asia/Tokyo", None)[pick(2)], "end": ("2027-01-01", None)[pick(2)]})
+        elif what == "publish":
+            at.call(what, {"version": at.state.latest, "cause": "it is better"})
+        else:
+            about = ({}, {"person": name}, {"action": "call"})[pick(3) if what != "stop" else 1 + pick(2)]
+            at.call(what, {**about, "cause": "somebody said so"})
 
 
 def everything(state):
@@ -113,7 +132,7 @@ def test_a_fold_from_any_snapshot_is_the_fold_of_the_log(number):
             begun.apply(event)
         assert everything(begun) == everything(state)
     kinds = {event.kind for event in events}
-    assert kinds >= {"founded", "started", "opened", "decided", "reported", "closed", "learning", "learned"}
+    assert kinds >= {"founded", "started", "opened", "decided", "reported", "closed", "learning"}
 
 
 def test_the_random_logs_have_every_kind_of_event():

@@ -10,7 +10,7 @@ import pytest
 
 from omg_trial.service import Service
 from omg_trial.tokens import ROLES, Tokens
-from omg_trial.watching.overview import overview
+from omg_trial.watching.overview import history, overview
 from omg_trial.watching.value import values
 from omg_trial.watching.view import TrialView
 from omg_trial.web.app import make_app
@@ -56,7 +56,7 @@ def service(scene):
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory):
     made = Tokens(tmp_path_factory.mktemp("tokens") / "tokens")
-    return made, {role: made.add(role, role) for role in ROLES}
+    return made, {role: made.add(role, role, person="p1" if role == "phone" else None) for role in ROLES}
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,52 @@ def test_the_overview_counts_what_the_state_holds(client, scene):
         assert 0.1 - 1e-12 <= least <= median <= most <= 0.8 + 1e-12  # the floor, and what it leaves
         reward = day["reward"]
         assert 0.0 <= reward["low"] <= reward["mean"] <= reward["high"] <= 1.0
+
+
+def test_the_course_of_a_trial(scene):
+    """Means of whole rows are distributions; every decision has a reward, waits for it, or misses it."""
+    told = overview(viewed(scene))
+    for day in told["days"][:6]:
+        assert sum(day["chances"]) == pytest.approx(1.0)
+        assert min(day["chances"]) >= 0.1 - 1e-12
+        assert (day["enrolled"], day["people"], day["missing"] + day["waiting"] + day["unavailable"]) == (8, 8, 0)
+    assert told["days"][-1]["enrolled"] == told["people"]
+    scene.clock.forward(days=7)
+    try:
+        assert overview(viewed(scene))["retention"] == [{"week": 1, "people": 9, "took_part": 9}]
+        assert sum(day["missing"] for day in overview(viewed(scene))["days"]) == len(viewed(scene).overdue) == 1
+    finally:
+        scene.clock.forward(days=-7)
+
+
+def test_rewards_by_action_weigh_every_decision_alike(scene):
+    """Hájek's mean, by hand; the values of a column are a partition of all decisions."""
+    told, state = overview(viewed(scene))["rewards"], scene.desk.state
+    pairs = [
+        (each.choices[step], out.reward) for each in state.episodes.values() for step, out in each.outcomes.items()
+    ]
+    for action, found in enumerate(told[0]["actions"]):
+        those = [(1.0 / made.probability, reward) for made, reward in pairs if made.action == action]
+        weights, rewards = np.array(those).T
+        assert found["mean"] == pytest.approx((weights @ rewards) / weights.sum())
+        assert found["low"] < found["mean"] < found["high"]
+        for column in ("age", "lives"):
+            parts = [row["actions"][action] for row in told if row["column"] == column]
+            assert sum(part["decisions"] for part in parts if part) == found["decisions"] == len(those)
+    assert [row["value"] for row in told if row["column"] == "lives"] == ["alone", "with others", "unknown"]
+
+
+def test_a_blinded_reader_sees_no_outcome_and_nothing_by_action(scene):
+    """Actions and their probabilities tell what the model has learned, and so do rewards."""
+    told, whole = overview(viewed(scene), blinded=True), overview(viewed(scene))
+    assert whole.keys() - told.keys() == {"rewards", "value", "lost"}
+    assert whole["days"][0].keys() - told["days"][0].keys() == {"actions", "chances", "probability", "reward"}
+    assert "reminder" in str(whole["checks"])
+    assert "reminder" not in str({**told, "actions": None})
+    steps = [step for episode in history(scene.desk, "q1", blinded=True)["episodes"] for step in episode["steps"]]
+    hidden = {step["decision"]["action"] for step in steps} | {step["outcome"]["reward"] for step in steps}
+    assert hidden == {None}
+    assert {step["decision"]["source"] for step in steps} == {None}  # it would tell the arm
 
 
 def test_days_are_those_of_the_trial():
@@ -141,7 +187,9 @@ def test_refused_calls_are_counted(client, service, tokens):
 def test_only_analysts_and_administrators_look(client, tokens, path, role):
     header = {"Authorization": f"Bearer {tokens[1][role] if role else 'x'}"}
     status = client.get(path, headers=header).status_code
-    assert status == {None: 401, "app": 403, "analyst": 200, "administrator": 200}[role]
+    blinded = 200 if path.startswith(("/v1/overview", "/v1/people")) else 403
+    expected = {None: 401, "app": 403, "phone": 403, "blinded": blinded, "analyst": 200, "administrator": 200}
+    assert status == expected[role]
 
 
 def test_the_page_is_whole_and_loads_nothing_else(client):
@@ -150,15 +198,20 @@ def test_the_page_is_whole_and_loads_nothing_else(client):
     assert page.status_code == 200
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
-    files = re.findall(r'(?:href|src)="(page/[^"]+)"', page.text)
-    texts = [page.text, *(client.get("/" + file).text for file in [*files, "page/charts.js"])]
-    assert len(files) == 2
+    assert re.findall(r'(?:href|src)="(page/[^"]+)"', page.text) == ["page/style.css", "page/page.js"]
+    texts = [page.text, client.get("/page/style.css").text]
+    files, read = {"page/page.js"}, set()
+    while waiting := files - read:  # modules import each other
+        read.add(file := waiting.pop())
+        texts.append(client.get("/" + file).text)
+        files |= {f"page/{name}" for name in re.findall(r'from "\./(\w+\.js)"', texts[-1])}
+    assert len(files) == 5
     for text in texts:
         assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text) == []
         assert re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|\son\w+=|\sstyle=", text) == []
     # Every element that the script asks for is there.
-    asked = set(re.findall(r'(?:\$|fill)\("([\w-]+)"\)', texts[-2] if "ask(" in texts[-2] else texts[2]))
-    assert asked
+    asked = set(re.findall(r'(?:\$|put)\("([\w-]+)"', "".join(texts)))
+    assert len(asked) > 20
     assert asked <= set(re.findall(r'id="([\w-]+)"', page.text))
 
 

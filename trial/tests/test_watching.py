@@ -157,6 +157,10 @@ def gap(scene):
     scene.desk.call("close", {"episode": episode})
 
 
+def wrong_device(scene):
+    scene.decide(scene.open(), 0, device_time="2026-11-02T09:10:00+00:00")
+
+
 def again(scene):
     episode = scene.open()
     for _ in range(3):
@@ -251,6 +255,10 @@ GREEDY = TEXT.replace("floor = 0.1", "floor = 0.1\ngamma = 1e9")
 LABELS = TEXT[: TEXT.index("[context.columns]")] + '[context]\nlabels = ["young", "old"]\n[rewards]\n[dynamics]\n'
 
 
+def mail_server_down(scene):
+    scene.process.unsent["e-mail"] = "ConnectionRefusedError"
+
+
 def all_is_known(scene):
     """Judge the trial by somebody else, to whom everything is settled."""
     told = Losses(episodes=10, total=1.0, week=0.1, settled=1.0, reason="")
@@ -265,6 +273,8 @@ WRONG = {
     "too much": ("burden", "red", too_much, "[actions.most_per_week]\ncall = 1\n", TEXT),
     "too little": ("burden", "yellow", too_little, "[actions.least_per_week]\ncall = 1\n", EXPECTED),
     "at night": ("window", "yellow", at_night, WINDOW, TEXT),
+    "outside the consent": ("consent", "yellow", refused("consent"), "", TEXT),
+    "wrong device": ("device clocks", "yellow", wrong_device, "", TEXT),
     "no plan": ("fallbacks", "red", no_plan, "", TEXT),
     "other actions": ("deviations", "yellow", other_actions, "", TEXT),
     "looked and closed": ("abandoned openings", "yellow", abandoned, "", TEXT),
@@ -293,6 +303,7 @@ WRONG = {
     "no token": ("unauthorised calls", "yellow", refused(*["401"] * 6, *["403"] * 5), "", TEXT),
     "out of memory": ("memory", "yellow", out_of_memory, "", TEXT),
     "disk full": ("disk", "red", disk_full, "", TEXT),
+    "alerts are not taken": ("alerts", "yellow", mail_server_down, "", TEXT),
 }
 
 

@@ -20,7 +20,7 @@ from omg_trial.log.database import Database, StoreError
 from omg_trial.service import Service
 from trial.tests.trials import desk, person, trial
 
-services.SNAPSHOT_EVENTS = 300
+services.SNAPSHOT_EVENTS, services.SNAPSHOT_SHARE = 30, 0.0
 
 
 def answered(service, line):

@@ -71,6 +71,7 @@ def test_only_what_was_seen_is_admissible_and_the_end_leaves_no_choice(world, pu
     assert admissible[DEATH:].sum(axis=1).tolist() == [1, 1, 1]
 
 
+@pytest.mark.slow
 def test_without_a_tilt_it_is_the_published_mdp(published):
     world = ICUSepsis(context_count=1, tilt=1e-13, outcome_tilt=1e-13, transition_class_size=1, horizon=3)
     mdp, admissible = world.mdp(world.contexts[0]), world.space.admissible
@@ -129,6 +130,7 @@ def test_weights_of_the_softmax_have_the_norm_that_is_stated(world, published):
     assert 10.1 < max(norms) < 10.2
 
 
+@pytest.mark.slow
 def test_the_truth_is_one_member_of_the_class(world):
     context, admissible = world.contexts[1], world.space.admissible
     kernels, truth = world.transition_functions(context), world.truth(context).mdp

@@ -45,7 +45,7 @@ def test_no_two_of_thirty_agents_look_alike():
     assert len({(look["color"], look["linestyle"], look["marker"]) for look in worn}) == 30
 
 
-@pytest.mark.parametrize("world", ["treatment", "decoy"])
+@pytest.mark.parametrize("world", [pytest.param("treatment", marks=pytest.mark.slow), "decoy"])
 def test_every_figure_has_a_title_a_caption_and_the_focus_in_it(world):
     drawn = drawn_once(world)
     assert [figure.name.rpartition("-")[2] for figure in drawn] == [
@@ -55,6 +55,7 @@ def test_every_figure_has_a_title_a_caption_and_the_focus_in_it(world):
     assert all(figure.title and ("omg" in figure.caption) for figure in drawn[1:])
 
 
+@pytest.mark.slow
 def test_the_same_numbers_give_the_same_bytes(tmp_path):
     first, second = drawn_once("treatment")[1], figures.course(scenario())
     assert first.svg() == second.svg()

@@ -55,8 +55,8 @@ def check(results, folder):
     return shown
 
 
-@pytest.mark.parametrize("episodes", [1, 2, 3, 12])
-@pytest.mark.parametrize("case", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("episodes", [1, 3, *(pytest.param(length, marks=pytest.mark.slow) for length in (2, 12))])
+@pytest.mark.parametrize("case", [0, *(pytest.param(case, marks=pytest.mark.slow) for case in (1, 2))])
 def test_any_part_of_a_study_has_a_report(case, episodes, tmp_path, undrawn):
     rng = np.random.default_rng((case, episodes))
     whole = results_of(STUDY, episodes=episodes, seeds=3)
@@ -71,12 +71,14 @@ def test_any_part_of_a_study_has_a_report(case, episodes, tmp_path, undrawn):
     assert ("failed. Their seeds" in page) == bool(len(failed))
 
 
-@pytest.mark.parametrize("kept", [0.3, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.0, 0.7))])
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.7])
 def test_any_part_of_a_rate_study_has_a_report(kept, tmp_path, undrawn):
     rng, whole = np.random.default_rng(1), results_of(VARIED, episodes=6, seeds=2)
     check(changed(whole, runs=whole.runs[rng.uniform(size=len(whole.runs)) < kept]), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_rate_study_in_which_nothing_was_lost_has_a_report(tmp_path, undrawn):
     whole = results_of(VARIED, episodes=6, seeds=2)
     assert "grows like H to the power 0.00" in check(without_regret(whole, whole.runs), tmp_path)

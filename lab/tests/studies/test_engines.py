@@ -61,6 +61,7 @@ def children():
     return [child.pid for child in multiprocessing.active_children()]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_nothing(serial, tmp_path):
     killed = []
 

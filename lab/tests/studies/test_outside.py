@@ -92,7 +92,9 @@ def test_a_class_of_gymnasium_becomes_a_world_that_is_played(study):
     assert set(lengths) - {5}  # weeks that ended early are logged as far as they went
 
 
-@pytest.mark.parametrize("changed", ["ladder.py", "sizes.py", "weeks.csv"])
+@pytest.mark.parametrize(
+    "changed", ["ladder.py", *(pytest.param(each, marks=pytest.mark.slow) for each in ("sizes.py", "weeks.csv"))]
+)
 def test_a_source_that_has_changed_is_another_study(changed, tmp_path):
     head = own.HEAD.replace("episodes = 30", "episodes = 2")
     path = own.write(tmp_path, own.GARDEN if changed == "weeks.csv" else own.LADDER, head=head)
@@ -122,6 +124,7 @@ def test_a_module_that_changes_after_the_plan_is_refused_by_the_worker(tmp_path)
         task.start()
 
 
+@pytest.mark.slow
 def test_two_studies_may_have_modules_of_one_name(tmp_path):
     plans = []
     for number in (3, 5):
@@ -163,6 +166,7 @@ def test_stored_results_import_nothing_and_the_report_tells_what_was_earned(stud
     assert "ladder:Ladder" in page
 
 
+@pytest.mark.slow
 def test_a_result_cannot_bring_in_another_module(study, tmp_path):
     """Whoever edits stored results, digest and all, makes nothing run."""
     stored = json.loads(json.dumps(study[1].configuration))
@@ -176,6 +180,7 @@ def test_a_result_cannot_bring_in_another_module(study, tmp_path):
     assert "antigravity" not in sys.modules
 
 
+@pytest.mark.slow
 def test_an_audit_and_an_export_of_decisions_take_the_study_file(study):
     path, results = study
     said = called("audit", results.directory, "--study", path, "--episodes", 5, "--runs", "timid")
@@ -191,6 +196,7 @@ def test_an_audit_and_an_export_of_decisions_take_the_study_file(study):
     assert "worlds.ladder" in refused.output
 
 
+@pytest.mark.slow
 def test_the_terminal_tells_both(tmp_path):
     path = own.write(tmp_path, own.LADDER, own.GARDEN, agents="[agents.omg]")
     result = called("run", path, "--out", tmp_path / "out", "--workers", 1)
@@ -321,6 +327,7 @@ def oracle(states, actions, horizon):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "said"),
     [
@@ -396,6 +403,7 @@ def test_a_checkpoint_of_another_world_is_not_continued(hidden, tmp_path):
     assert "delete it, and the run is played from its beginning" in error
 
 
+@pytest.mark.slow
 def test_agents_that_were_played_in_other_worlds_are_not_compared(hidden, tmp_path):
     own.run(hidden, tmp_path / "out")
     (tmp_path / "pays.txt").write_text("0.25")

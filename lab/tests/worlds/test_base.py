@@ -331,7 +331,9 @@ SMALL = {
 
 
 @pytest.mark.parametrize(
-    "kind", [*WORLDS, *FROM_GYMNASIUM, *(each for each in FROM_DATA if each in SMALL)], ids=lambda kind: kind.__name__
+    "kind",
+    [*WORLDS, *FROM_GYMNASIUM, *(pytest.param(each, marks=pytest.mark.slow) for each in FROM_DATA if each in SMALL)],
+    ids=lambda kind: kind.__name__,
 )
 def test_a_world_with_any_other_argument_is_told_apart(kind):
     """Of all arguments of all worlds; the full ICU-Sepsis has those of the reduced one."""

@@ -21,7 +21,7 @@ def ceiling_for(environment: Any, agent: Agent, asked: bool | RegretCeiling) -> 
     return RegretCeiling(agent, **({} if own else class_oracles(environment)))
 
 
-def ceiling_line(most: FloatArray, settled: FloatArray) -> str:
+def ceiling_line(most: FloatArray, settled: FloatArray, delta: float) -> str:
     """Return what the columns of a ledger say, as a sentence; nothing if they are empty."""
     if np.isnan(most).any():
         return ""
@@ -30,6 +30,7 @@ def ceiling_line(most: FloatArray, settled: FloatArray) -> str:
         return " What was lost at most cannot be bounded."
     last = -(-len(most) // 10)
     return (
-        f" Without the truth it is known that at most {total:.3g} was lost, {most[-last:].sum():.2g} of it in the last "
-        f"{last}, where {settled[-last:].mean():.0%} of the decisions are settled."
+        f" Without the truth it is known, with {1.0 - delta:.0%} confidence, that at most {total:.3g} was lost, "
+        f"{most[-last:].sum():.2g} of it in the last {last}, where {settled[-last:].mean():.0%} of the decisions are "
+        "settled."
     )

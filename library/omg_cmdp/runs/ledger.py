@@ -16,6 +16,7 @@ from omg_cmdp.persistence import State, read_state
 from omg_cmdp.runs.ceilings import ceiling_line
 from omg_cmdp.runs.display import ledger_html
 from omg_cmdp.runs.pictures import draw_ledger
+from omg_cmdp.theory.ceiling.ceiling import DELTA
 from omg_cmdp.theory.ceiling.largest import Loss
 from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import FloatArray, instance_of, one_of
@@ -124,6 +125,8 @@ class Ledger:
         self._forgotten = 0
         self.interrupted = False
         """Whether Ctrl-C ended the simulation before its last episode."""
+        self.delta = DELTA
+        """The probability with which the column `ceiling` may fail."""
         self._judge = judge
 
     def __len__(self) -> int:
@@ -165,7 +168,7 @@ class Ledger:
         # Rounded, so that sums of differences that are zero are shown as zero.
         regret, unknown = (round(self.column(name).sum(), 9) for name in ("regret", "best_policy_regret"))
         text = f"{len(self)} episodes{', then interrupted,' * self.interrupted} lost {regret:.3g}"
-        most = ceiling_line(self.column("ceiling"), self.column("settled"))
+        most = ceiling_line(self.column("ceiling"), self.column("settled"), self.delta)
         if unknown != unknown:
             return f"{text}; the agent has no model{'.' * bool(most)}{most}"
         misfit = None if self._judge is None else sentence(self._judge())

@@ -167,6 +167,8 @@ class Run:
         self._observe = observe
         self.ceiling = ceiling_for(environment, agent, ceiling)
         """What has been lost at most; None if it was not asked for."""
+        if self.ceiling is not None:
+            self.ledger.delta = self.ceiling.delta
         self._asked: dict[Hashable | None, Decision] = {}
         self._oracles = agent.reward_oracle, agent.dynamics_oracle
         streams = np.random.SeedSequence(seed_number(seed)).spawn(3)

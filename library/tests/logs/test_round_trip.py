@@ -112,7 +112,9 @@ def check_round_trip(seed, folder, forms=("csv", "parquet", "jsonl")):
         assert again.reward_range == log.reward_range
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize(
+    "form", ["csv", *(pytest.param(each, marks=pytest.mark.slow) for each in ("parquet", "jsonl"))]
+)
 def test_random_logs_come_back_equal(form, tmp_path):
     for seed in range(100):
         check_round_trip(seed, tmp_path, [form])
@@ -246,7 +248,7 @@ def test_if_the_last_write_fails_no_episode_is_lost(form, tmp_path, monkeypatch)
         omg.play(Corridor(), player, CONTEXTS, log=path)
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("form", [pytest.param("csv", marks=pytest.mark.slow), "jsonl"])
 def test_a_process_that_dies_has_written_what_it_played(form, tmp_path):
     path, player = tmp_path / f"log.{form}", agent()
     program = f"""

@@ -12,10 +12,10 @@ def run(world, agent, **more):
 def test_the_ledger_has_the_ceiling_of_each_episode():
     world = SafeArm(contexts=3, functions=6, horizon=2, seed=1)
     agents = [omg.OMG.for_world(world) for _ in range(3)]
-    observer = omg.RegretCeiling(agents[0])
+    observer = omg.RegretCeiling(agents[0], delta=0.1)
     observed, asked, plain = (
         run(world, agents[0], observe=observer),
-        run(world, agents[1], ceiling=True),
+        run(world, agents[1], ceiling=omg.RegretCeiling(agents[1], delta=0.1)),
         run(world, agents[2]),
     )
     np.testing.assert_array_equal(asked.column("ceiling"), observer.episodes)
@@ -23,7 +23,7 @@ def test_the_ledger_has_the_ceiling_of_each_episode():
     np.testing.assert_array_equal(asked.regret, plain.regret)
     assert np.isnan(plain.column("ceiling")).all()
     assert (np.cumsum(asked.regret) <= np.cumsum(asked.column("ceiling")) + 1e-9).all()
-    assert f"at most {observer.total:.3g} was lost" in str(asked)
+    assert f"with 90% confidence, that at most {observer.total:.3g} was lost" in str(asked)
     assert "at most" not in str(plain)
     assert "at most" not in str(observed)
 

@@ -59,7 +59,14 @@ EXAMPLES = {
     },
     "replay.replay": log,
     "export.decisions": log,
-    "export.live_log": log,
+    "export.live_log": lambda: {**log(), "policy": trials.trial().fixed_policy()},
+    "export.write_field_table": lambda: {
+        **log(),
+        "path": pathlib.Path("mrt.csv").resolve(),
+        "form": "mrt",
+        "treatments": ["call"],
+    },
+    "export.write_minari": lambda: {**log(), "path": pathlib.Path("minari").resolve(), "dataset_id": "omg/trial-v0"},
     "export.write_decisions": lambda: {**log(), "path": pathlib.Path("decisions.csv").resolve()},
 }
 REASONS = {
@@ -76,7 +83,9 @@ METHODS = {
     "tokens.Tokens.add": lambda _: {"role": "app", "name": "me"},
     # Only a desk calls them, with what it has checked.
     **{f"log.database.Database.{name}": None for name in ("read", "append", "answered", "mark", "keep")},
+    "trial_file.Trial.action_name": None,  # of an index that the log holds
     "client.Client.open": lambda _: dict(PERSON),
+    "client.Client.enrol": lambda _: {"person": "p1", "zone": "Europe/Berlin", "end": "2027-01-01"},
     "client.Client.decide": lambda client: of_step(client, state="took it"),
     "client.Client.report": lambda client: of_step(client, reward=1.0, next_state="took it", revision=0),
     "client.Client.close": lambda client: {"episode": client.open(**PERSON)["episode"], "cause": "finished"},

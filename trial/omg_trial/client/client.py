@@ -115,24 +115,32 @@ class Client:
             self._outbox.keep(opened, call)
             return opened
 
-    def decide(self, episode: int, step: int, state: str) -> dict[str, Any]:
-        """Return the decision for a step.
+    def enrol(self, person: str, **about: str | None) -> dict[str, Any]:
+        """Take a person in: `arm`, `zone`, `consent_from`, `consent_to`, `end`; or change these. It needs a network."""
+        with self._lock:
+            call = self._outbox.call("/v1/people", {"person": person, **about}, waits=False)
+            enrolled = self._ask(call)
+            self._outbox.done(call)
+            return enrolled
+
+    def decide(self, episode: int, step: int, state: str, *, available: bool = True) -> dict[str, Any]:
+        """Return the decision for a step; nothing is drawn for somebody who is not `available`.
 
         Without a network it is the one that the service would make, from the table with which the episode was opened;
-        the service hears of it later, and its `event` is None. If the trial's rules may change decisions there is no
-        such table, and `UnreachableError` is raised.
+        the service hears of it later, and its `event` is None. With weekly limits the table is an allowance, which
+        ends with the person's week. Without a table, or after that, `UnreachableError` is raised.
         """
-        path, body = _path(episode, "decisions"), {"step": step, "state": state}
+        path, body = _path(episode, "decisions"), {"step": step, "state": state, "available": available}
         with self._lock:
             call = self._outbox.call(path, body, waits=False)
             try:
                 decided = self._ask(call)
             except UnreachableError:
-                known = self._known_decision(episode, step, state)
+                known = self._outbox.known_decision(episode, step, state) if available else None
                 if known is None:
                     raise
                 # The service would draw the same; if it had heard the first call, it gives the same answer to this one.
-                self._outbox.call(path, {**body, "action": known["action"]}, waits=True)
+                self._outbox.call(path, {**body, "action": known["action"], **self._outbox.proof(episode)}, waits=True)
                 decided = known
             self._outbox.done(call)
             return decided
@@ -259,19 +267,6 @@ class Client:
     def _headers(self, call: QueuedCall) -> dict[str, str]:
         seen = self._outbox.seen
         return {"Idempotency-Key": call.key, **({} if seen is None else {"Log-Seen": seen})}
-
-    def _known_decision(self, episode: int, step: int, state: str) -> dict[str, Any] | None:
-        opened = self._outbox.opened(episode)
-        if opened is None or opened["drawn"] is None:
-            return None
-        if state not in opened["states"] or not 0 <= step < opened["horizon"]:
-            return None
-        place = opened["states"].index(state)
-        action = opened["drawn"][step][place]
-        probability = opened["policy"][step][place][opened["actions"].index(action)]
-        fallback = {"source": opened["source"], "cause": opened["cause"], "rules": []}
-        made = {"episode": episode, "event": None, "step": step, "action": action, "probability": probability}
-        return {**made, "version": opened["version"], "fallback": None if opened["source"] == "plan" else fallback}
 
 
 def _path(episode: int, what: str) -> str:

@@ -4,7 +4,7 @@ They parse what arrives, are the types of what goes on inside, and are the OpenA
 where it enters: by FastAPI over HTTP, or by `Contract.parse` for a caller in this process.
 """
 
-from omg_trial.contract.calls import KEY, KEY_RULE, Answer, Call, KeyedCall, OlderLog, Refusal
+from omg_trial.contract.calls import KEY, KEY_RULE, Answer, Call, KeyedCall, OlderLog, OutsideConsent, Refusal
 from omg_trial.contract.models import Contract, context_text, describe_problem
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Contract",
     "KeyedCall",
     "OlderLog",
+    "OutsideConsent",
     "Refusal",
     "context_text",
     "describe_problem",

@@ -9,13 +9,20 @@ class PolicyAnswer(BaseModel):
     """A whole policy (H, S, A), and why it is this one."""
 
     version: int = Field(description="Version of the model in use.")
-    source: str = Field(description="plan, last plan or fixed: see the guide on fallbacks.")
+    source: str = Field(description="plan, last plan, fixed or control: see the guide on fallbacks.")
     cause: str | None = Field(description="Why it is not a fresh plan; null if it is.")
     certificate: float | None = Field(
         description="A bound on γ·(L(q*) - L(q)): how far the plan's objective L, which includes the barrier, is from "
         "its optimum, in units of 1/γ. null without a plan."
     )
     policy: list[list[list[float]]]
+
+
+class Allowed(BaseModel):
+    """Leave to act without a network although the week has limits; `policy` and `drawn` keep them on every path."""
+
+    until: str
+    signature: str = Field(description="To be sent with every decision that was made without a network.")
 
 
 class Opened(PolicyAnswer):
@@ -30,6 +37,7 @@ class Opened(PolicyAnswer):
         description="The action of every step and state, as a decision would answer it: an app without a network may "
         "act by it and tell later. null unless the trial file says `offline`, or if a rule or replanning can change it."
     )
+    allowance: Allowed | None = Field(description="null if the week has no limits, or no app acts without a network.")
 
 
 class Fallback(BaseModel):
@@ -46,8 +54,11 @@ class Decided(BaseModel):
     episode: int
     event: int
     step: int
-    action: str
-    probability: float | None = Field(description="null if the app did something else than what was drawn.")
+    action: str | None = Field(description="null if nothing is to be done, as the person is not available.")
+    probability: float | None = Field(
+        description="null if the app did something else than what was drawn, or nothing was drawn."
+    )
+    available: bool = Field(description="Whether there was something to draw.")
     version: int
     fallback: Fallback | None
 
@@ -76,6 +87,49 @@ class Withdrawn(BaseModel):
     event: int
 
 
+class Erased(BaseModel):
+    """A person whose key was destroyed."""
+
+    erased: bool
+    event: int
+
+
+class Looked(BaseModel):
+    """A look that was noted."""
+
+    event: int
+
+
+class Enrolled(BaseModel):
+    """A person who takes part."""
+
+    enrolled: bool
+    event: int
+
+
+class Steered(BaseModel):
+    """A pause, a stop, or the end of a pause."""
+
+    done: str
+    event: int
+
+
+class Noted(BaseModel):
+    """A check that is not green."""
+
+    check: str
+    severity: str
+    message: str
+
+
+class Published(BaseModel):
+    """The version that is in use now, and the checks that were not green at that time."""
+
+    version: int
+    event: int
+    findings: list[Noted]
+
+
 class LearningStarted(BaseModel):
     """Learning that has begun; a version follows when its checks have passed."""
 
@@ -88,6 +142,14 @@ class RolledBack(BaseModel):
 
     version: int
     event: int
+
+
+class Acknowledged(BaseModel):
+    """An incident that somebody looks after."""
+
+    incident: int
+    event: int
+    note: str
 
 
 class Health(BaseModel):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import re
+import zoneinfo
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 CAUSES = Literal["finished", "dropped out", "overdue", "other"]
 
@@ -17,13 +19,24 @@ KEY_RULE = "1 to 200 visible ASCII characters without spaces"
 class Refusal(Exception):  # noqa: N818 - it is an answer
     """A call that is refused, and changes nothing; `status` is that of HTTP."""
 
+    counted: ClassVar[str | None] = None
+    """The name under which a check counts it, beside its status."""
+
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status, self.message = status, message
 
 
+class OutsideConsent(Refusal):
+    """A decision on a day on which nothing may be decided for the person."""
+
+    counted = "consent"
+
+
 class OlderLog(Refusal):
     """The caller has seen an event that the log does not have."""
+
+    counted = "older log"
 
     def __init__(self, seen: str, head: str) -> None:
         number, last = (mark.partition(":")[0] for mark in (seen, head))
@@ -37,6 +50,39 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _printable(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise ValueError("give a reason, in printable characters")
+    return text
+
+
+def _zone(name: str) -> str:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
+        raise ValueError("give a time zone such as Europe/Berlin") from None
+    return name
+
+
+def _day(text: str) -> str:
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        raise ValueError("give a date such as 2026-11-02") from None
+    return text
+
+
+def _with_zone(text: str) -> str:
+    try:
+        # Far from the ends of the calendar, where a change of zone would leave it.
+        fine = 1 < (time := datetime.datetime.fromisoformat(text)).year < datetime.MAXYEAR and time.tzinfo is not None
+    except ValueError:
+        fine = False
+    if not fine:
+        raise ValueError("give a time with its zone, such as 2026-11-02T09:00:00+01:00")
+    return text
+
+
 WHOLE = BeforeValidator(_whole)
 """In JSON 1.0 is an integer too. It stands after the limits of a type, which OpenAPI would not have otherwise."""
 Person = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["p-017"])]
@@ -44,6 +90,12 @@ Occasion = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$",
 Episode = Annotated[int, Field(ge=1, le=2**53), WHOLE]
 Step = Annotated[int, Field(ge=0), WHOLE]
 Count = Annotated[int, Field(ge=0, le=10**9), WHOLE]
+Note = Annotated[str, Field(min_length=1, max_length=2000, examples=["The app's team has a mend; out tomorrow."])]
+Cause = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_printable)]
+Zone = Annotated[str, Field(max_length=60, examples=["Europe/Berlin"]), AfterValidator(_zone)]
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-02"]), AfterValidator(_day)]
+DeviceTime = Annotated[str, Field(max_length=40, examples=["2026-11-02T09:00:00+01:00"]), AfterValidator(_with_zone)]
+Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
@@ -57,7 +109,7 @@ class Call(BaseModel):
 
     model_config = STRICT
     name: ClassVar[str]
-    target: ClassVar[Literal["episode", "person"] | None] = None
+    target: ClassVar[Literal["episode", "person", "incident"] | None] = None
     """What the call is about, if that is no field of it."""
 
 
@@ -72,6 +124,10 @@ class KeyedCall(NamedTuple):
     """The text that makes repeated requests one call."""
     seen: str | None = None
     """The `mark` of the last event that the caller knows of."""
+    actor: str | None = None
+    """The name of the caller's token; None for the service itself. It is no part of the call: tokens are replaced."""
+    bound: str | None = None
+    """The only person that the caller may call about, as it is their phone; None for any."""
 
 
 class Answer(NamedTuple):
@@ -96,6 +152,8 @@ class Open(Call):
         "name has the same episode. Without one, the next after those in which something was decided.",
     )
     context: Any = Field(description="What is known of the person: by column of the trial file, or one of its labels.")
+    available: bool = Field(default=True, description="Whether anything may be drawn in the episode.")
+    device_time: DeviceTime | None = Field(default=None, description="The time by the clock of the device.")
 
 
 class Decide(Call):
@@ -105,6 +163,17 @@ class Decide(Call):
     step: Step
     state: str
     action: str | None = None
+    available: bool = Field(
+        default=True, description="Whether the person can be asked to do something now; if not, nothing is drawn."
+    )
+    device_time: DeviceTime | None = Field(default=None, description="The time by the clock of the device.")
+    allowance: Signature | None = Field(default=None, description="With `action`: the signature of the allowance.")
+
+    @model_validator(mode="after")
+    def _was_available(self) -> Decide:
+        if self.action is not None and not self.available:
+            raise ValueError("`action` is for what was drawn: leave it out for somebody who was not available")
+        return self
 
 
 class Report(Call):
@@ -131,9 +200,78 @@ class Close(Call):
 
 
 class Withdraw(Call):
-    """Take a person out of the trial. The body is empty."""
+    """Take a person out of the trial; nobody has to give a reason for that."""
 
     name, target = "withdraw", "person"
+    cause: Cause | None = None
+
+
+class Erase(Call):
+    """Take a person out of the trial, and destroy the key of their name and contexts."""
+
+    name, target = "erase", "person"
+    cause: Cause = Field(description="Why. It stays in the log: do not name the person.")
+
+
+class Look(Call):
+    """Note that somebody has looked at a person, or at all. The service makes this call itself."""
+
+    name = "look"
+    what: str
+    person: Person | None = None
+
+
+class Enrol(Call):
+    """Take a person in, or change zone, consent and end of one who is there. Days are by the person's own clock."""
+
+    name = "enrol"
+    person: Person
+    arm: Literal["learning", "control"] | None = Field(default=None, description="Drawn if it is null, as it should.")
+    zone: Zone | None = Field(default=None, description="That of the trial file if it is null.")
+    consent_from: Day | None = None
+    consent_to: Day | None = None
+    end: Day | None = Field(default=None, description="The last day on which anything is decided.")
+
+    @model_validator(mode="after")
+    def _goes_forward(self) -> Enrol:
+        if self.consent_from is not None and self.consent_to is not None and self.consent_from > self.consent_to:
+            raise ValueError("`consent_to` must not be before `consent_from`")
+        return self
+
+
+class Pause(Call):
+    """Pause a person, an action, or, if neither is named, the whole trial."""
+
+    name = "pause"
+    person: Person | None = None
+    action: str | None = None
+    cause: Cause
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Pause:
+        if self.person is not None and self.action is not None:
+            raise ValueError("name a person or an action, or neither for the whole trial")
+        return self
+
+
+class Resume(Pause):
+    """End a pause."""
+
+    name = "resume"
+
+
+class Stop(Pause):
+    """Stop a person, an action, or the whole trial, for good."""
+
+    name = "stop"
+
+
+class Publish(Call):
+    """Use the model that waits."""
+
+    name = "publish"
+    version: Count
+    cause: Cause
 
 
 class Learn(Call):
@@ -147,6 +285,14 @@ class RollBack(Call):
 
     name = "roll back"
     version: Count
+    cause: Cause | None = None
+
+
+class Acknowledge(Call):
+    """Say that somebody looks after an incident, with a note for those who read of it later."""
+
+    name, target = "acknowledge", "incident"
+    note: Note
 
 
 class AskPolicy(BaseModel):

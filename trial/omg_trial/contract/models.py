@@ -34,7 +34,7 @@ class Contract:
     --------
     >>> from omg_trial.trial_file import EXAMPLE, Trial
     >>> Contract(Trial.parse(EXAMPLE)).parse("decide", {"episode": 3, "step": 0, "state": "took it"})
-    (Decide(step=0, state='took it', action=None), 3)
+    (Decide(step=0, state='took it', action=None, available=True, device_time=None), 3)
     """
 
     def __init__(self, trial: Trial) -> None:
@@ -46,10 +46,12 @@ class Contract:
             _narrow(calls.Open, context=context),
             _narrow(calls.Decide, step=step, state=state, action=action | None),
             _narrow(calls.Report, step=step, reward=reward, next_state=state | None),
-            *(calls.Close, calls.Withdraw, calls.Learn, calls.RollBack),
+            *(calls.Close, calls.Enrol, calls.Withdraw, calls.Erase, calls.Learn, calls.RollBack, calls.Publish),
+            calls.Acknowledge,
+            *(_narrow(call, action=action | None) for call in (calls.Pause, calls.Resume, calls.Stop)),
         ]
         self.calls = {call.name: call for call in kinds}
-        self.policy, self.decided = _narrow(calls.AskPolicy, context=context), _narrow(Decided, action=action)
+        self.policy, self.decided = _narrow(calls.AskPolicy, context=context), _narrow(Decided, action=action | None)
 
     def parse(self, name: str, fields: Mapping[str, Any]) -> tuple[Call, int | str | None]:
         """Return a call by its name, and the episode or person that it is about; `Refusal` names what is wrong."""
@@ -85,6 +87,29 @@ def context_text(trial: Trial, context: Any) -> str:
     return context_to_json({each.column: context.get(each.column) for each in trial.features.columns})
 
 
+def call_content(trial: Trial, call: Call, target: int | str | None) -> list[Any]:
+    """Return all that makes a call this one: its name, and its fields with the episode or person that it is about.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial, whose file says what a context is. A column that is null counts like one that was left out.
+    call : Call
+        A checked call.
+    target : int, str or None
+        The episode or the person, if the call is about one.
+
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> call_content(Trial.parse(EXAMPLE), calls.Close(), 3)
+    ['close', {'episode': 3, 'cause': 'finished'}]
+    """
+    about: dict[str, Any] = {} if call.target is None else {call.target: target}
+    fields = {**about, **call.model_dump()}
+    if "context" in fields:
+        fields["context"] = context_text(trial, fields["context"])
+    return [call.name, fields]
+
+
 def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
     """Return the first problem of a call: its field and the rule. Values may be a person's data: they are left out.
 
@@ -105,6 +130,7 @@ def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
 
 _TARGETS: dict[str, type[BaseModel]] = {
     "episode": pydantic.create_model("OfEpisode", __config__=STRICT, episode=(Episode, ...)),
+    "incident": pydantic.create_model("OfIncident", __config__=STRICT, incident=(Episode, ...)),
     "person": pydantic.create_model("OfPerson", __config__=STRICT, person=(Person, ...)),
 }
 

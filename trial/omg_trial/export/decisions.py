@@ -14,6 +14,7 @@ from omg_cmdp.oracles.feature_map import Category, Number
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import file_path, instance_of
 from omg_trial.episodes import Record, StepDecision, StepOutcome
+from omg_trial.keys.marks import ALIAS
 from omg_trial.log.events import Event, verified
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
@@ -28,9 +29,11 @@ class PlayedTrial(NamedTuple):
     """Everything that was played: records by episode, what was drawn, and who has withdrawn since."""
 
     records: dict[int, Record]
-    drawn: dict[tuple[int, int], tuple[int, list[float]]]
+    drawn: dict[tuple[int, int], tuple[int | None, list[float] | None]]
     """(episode, step) -> the action that was drawn, and the probabilities of all."""
     withdrawn: set[str]
+    erased: int
+    """Number of people with an episode whose key was destroyed; their records are left out."""
 
 
 def fold_played(trial: Trial, events: Iterable[Event]) -> PlayedTrial:
@@ -38,6 +41,8 @@ def fold_played(trial: Trial, events: Iterable[Event]) -> PlayedTrial:
     instance_of("trial", trial, Trial)
     state, drawn, withdrawn = State(trial.missing_reward), {}, set()
     for event in verified(events):
+        if event.kind == "erased":
+            continue  # all events of those whose key was destroyed have an alias for a name
         if event.kind == "withdrawn":
             withdrawn.add(event.body["person"])
             continue
@@ -45,10 +50,12 @@ def fold_played(trial: Trial, events: Iterable[Event]) -> PlayedTrial:
             body = event.body
             drawn[body["episode"], body["step"]] = body["drawn"], body["probabilities"]
         state.apply(event)
-    return PlayedTrial(state.episodes, drawn, withdrawn)
+    kept = {number: record for number, record in state.episodes.items() if not record.person.startswith(ALIAS)}
+    erased = {record.person for record in state.episodes.values()} - {record.person for record in kept.values()}
+    return PlayedTrial(kept, drawn, {each for each in withdrawn if not each.startswith(ALIAS)}, len(erased))
 
 
-def decisions(trial: Trial, events: Iterable[Event]) -> pandas.DataFrame:
+def decisions(trial: Trial, events: Iterable[Event], *, withdrawn: bool = False) -> pandas.DataFrame:
     """Return a table with a row for every decision, in the order of episodes and steps.
 
     Parameters
@@ -57,6 +64,8 @@ def decisions(trial: Trial, events: Iterable[Event]) -> pandas.DataFrame:
         The trial that the log is of.
     events : iterable of Event
         All events from the first on.
+    withdrawn : bool, default False
+        Whether decisions for people who have withdrawn are there too. Those of people who were erased never are.
 
     Examples
     --------
@@ -70,20 +79,27 @@ def decisions(trial: Trial, events: Iterable[Event]) -> pandas.DataFrame:
     >>> table[["person", "step", "state", "source"]].values.tolist()
     [['p1', 0, 'took it', 'plan']]
     """
+    return _table(trial, fold_played(trial, events), withdrawn)
+
+
+def _table(trial: Trial, found: PlayedTrial, withdrawn: bool) -> pandas.DataFrame:
     import pandas
 
     described = columns(trial)
-    rows = [[column.entry(row) for column in described.values()] for row in _rows(fold_played(trial, events))]
+    shown = [row for row in _rows(found) if withdrawn or not row.withdrawn]
+    rows = [[column.entry(row) for column in described.values()] for row in shown]
     frame = pandas.DataFrame(rows, columns=list(described))
     return frame.astype({name: column.kind for name, column in described.items()})
 
 
-def write_decisions(trial: Trial, events: Iterable[Event], path: str | os.PathLike[str]) -> list[Path]:
+def write_decisions(
+    trial: Trial, events: Iterable[Event], path: str | os.PathLike[str], *, withdrawn: bool = False
+) -> list[Path]:
     """Write the table of `decisions` and a data dictionary beside it; return both paths.
 
     Parameters
     ----------
-    trial, events
+    trial, events, withdrawn
         As in `decisions`.
     path : path
         Ends with .csv or .parquet; the dictionary has the same name with .md.
@@ -99,22 +115,28 @@ def write_decisions(trial: Trial, events: Iterable[Event], path: str | os.PathLi
     ...     [each.name for each in write_decisions(desk.trial, desk.store.read(), f"{folder}/table.csv")]
     ['table.csv', 'table.md']
     """
+    found = fold_played(trial, events)
+    frame, left = _table(trial, found, withdrawn), 0 if withdrawn else len(found.withdrawn)
+    target = write_table(frame, path)
+    with whole_file(target.with_suffix(".md")) as file:
+        file.write_text(dictionary(trial, len(frame), left, found.erased), encoding="utf-8")
+    return [target, target.with_suffix(".md")]
+
+
+def write_table(frame: pandas.DataFrame, path: str | os.PathLike[str]) -> Path:
+    """Write a table whose name ends with .csv or .parquet; return its path."""
     target = file_path(path)
     if target.suffix not in ENDINGS:
         raise ValueError(f"`path` must end with {' or '.join(ENDINGS)}, got {target.name!r}")
-    frame, explained = decisions(trial, events), target.with_suffix(".md")
     target.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(target) as file:
         if target.suffix == ".csv":
-            texts = [name for name, column in columns(trial).items() if column.kind == "string"]
-            safe = {name: frame[name].map(csv_cell, na_action="ignore") for name in texts}
+            safe = {name: frame[name].map(csv_cell, na_action="ignore") for name in frame.select_dtypes("string")}
             # With both characters in the end of a line, a text that has one of them is quoted, and splits no row.
             frame.assign(**safe).to_csv(file, index=False, lineterminator="\r\n")
         else:
             frame.to_parquet(file, index=False)
-    with whole_file(explained) as file:
-        file.write_text(dictionary(trial, len(frame)), encoding="utf-8")
-    return [target, explained]
+    return target
 
 
 class DecisionRow(NamedTuple):
@@ -124,8 +146,8 @@ class DecisionRow(NamedTuple):
     step: int
     choice: StepDecision
     outcome: StepOutcome
-    drawn: int
-    chances: list[float]
+    drawn: int | None
+    chances: list[float] | None
     withdrawn: bool
 
 
@@ -158,14 +180,22 @@ def columns(trial: Trial) -> dict[str, Column]:
         ),
         "step": count(f"number of the decision in its episode, 0 to {trial.space.horizon - 1}", lambda row: row.step),
         "time": text("of the decision, or of its report by an app without a network; UTC", lambda row: row.choice.time),
+        "local_time": text("of the decision, by the person's own clock", lambda row: row.choice.local),
+        "drift": number("seconds by which the clock of the device was ahead", lambda row: row.choice.drift),
+        "arm": text("learning or control", lambda row: row.record.arm),
         **_context_columns(trial),
         "state": text(f"one of {', '.join(states)}", lambda row: states[row.choice.state]),
-        "action": text(f"what was done: one of {', '.join(actions)}", lambda row: actions[row.choice.action]),
-        "drawn": text("what was drawn; not `action` if the app did something else", lambda row: actions[row.drawn]),
+        "action": text(f"what was done: one of {', '.join(actions)}", lambda row: trial.action_name(row.choice.action)),
+        "drawn": text("what was drawn; empty if nothing was", lambda row: trial.action_name(row.drawn)),
+        "available": Column("bool", "whether there was something to draw", lambda row: row.choice.available),
+        "closed_actions": text(
+            "actions that a rule closed, with ; between",
+            lambda row: "; ".join(actions[each] for each in row.choice.closed),
+        ),
         "probability": number("of `action`, given all before; empty if not drawn", lambda row: row.choice.probability),
         **{f"probability_{name}": _chance_column(place, name) for place, name in enumerate(actions)},
         "version": count("of the model; 0 has learned nothing", lambda row: row.choice.version),
-        "source": text("of the policy: plan (certified), last plan, fixed", lambda row: row.choice.source),
+        "source": text("of the policy: plan (certified), last plan, fixed, control", lambda row: row.choice.source),
         "cause": text("why the source is not plan; empty if it is", lambda row: row.choice.cause),
         "rules": text("that have changed the probabilities, with ; between", lambda row: "; ".join(row.choice.rules)),
         "reward": number(f"in [{low:g}, {high:g}]; empty if it never came", lambda row: row.outcome.reward),
@@ -177,7 +207,7 @@ def columns(trial: Trial) -> dict[str, Column]:
 
 
 def _chance_column(place: int, name: str) -> Column:
-    return Column("float64", f"with which {name} was drawn", lambda row: row.chances[place])
+    return Column("float64", f"with which {name} was drawn", lambda row: row.chances[place] if row.chances else None)
 
 
 def _context_columns(trial: Trial) -> dict[str, Column]:
@@ -201,12 +231,13 @@ def _context_column(column: Number | Category) -> Column:
     return Column("float64", f"{column.column}; empty if it is no number", entry)
 
 
-def dictionary(trial: Trial, rows: int) -> str:
-    """Return the data dictionary, as Markdown."""
+def dictionary(trial: Trial, rows: int, withdrawn: int = 0, erased: int = 0) -> str:
+    """Return the data dictionary, as Markdown; it says how many people are left out."""
     lines = [f"| `{name}` | {column.kind} | {column.meaning} |" for name, column in columns(trial).items()]
     head = f"# Decisions of {trial.name}\n\n{rows} rows, one for each decision. Digest of the trial: `{trial.digest}`."
     notes = "In CSV a text that a spreadsheet would take for a formula begins with an apostrophe."
-    return "\n".join([head, notes, "", "| column | kind | meaning |", "|---|---|---|", *lines, ""])
+    gone = f"Left out: {withdrawn} people who have withdrawn, and {erased} who were erased."
+    return "\n".join([head, gone, notes, "", "| column | kind | meaning |", "|---|---|---|", *lines, ""])
 
 
 def _rows(found: PlayedTrial) -> Iterator[DecisionRow]:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.episode import Episode
-from omg_trial.episodes import Record
+from omg_cmdp.validation import FloatArray, policy_table
+from omg_trial.episodes import Record, StepDecision
 from omg_trial.export.decisions import fold_played
 from omg_trial.log.events import Event
 from omg_trial.trial_file.trial import Trial
 
 
-def live_log(trial: Trial, events: Iterable[Event]) -> Log:
+def live_log(trial: Trial, events: Iterable[Event], policy: FloatArray | None = None) -> Log:
     """Return the episodes of a trial with their propensities, without those of people who have withdrawn.
 
     An episode is there as far as it is known: its steps from the first on whose next state was seen, up to the first
     action that was not the one drawn, and so has no known probability. The trial file says what stands for rewards that
-    never came. `log.whole()` has the episodes that were seen to their end: a policy can be valued by them.
+    never came. `log.whole()` has the episodes that were seen to their end: a policy can be valued by them. Where
+    nothing was drawn, what was done had probability 1.
+
+    A policy that is to be valued should be given here too, as no policy can do what a rule has closed. Propensities are
+    then p·π/π', where p is the probability after all rules, and π' is π among the actions that could be drawn, and 1
+    where nothing was: the weight of a step, π over its propensity, is π'/p.
 
     Parameters
     ----------
@@ -25,6 +33,8 @@ def live_log(trial: Trial, events: Iterable[Event]) -> Log:
         The trial that the log is of.
     events : iterable of Event
         All events from the first on.
+    policy : array (H, S, A), optional
+        A policy to be valued within the rules.
 
     Examples
     --------
@@ -35,17 +45,19 @@ def live_log(trial: Trial, events: Iterable[Event]) -> Log:
     >>> len(live_log(desk.trial, desk.store.read()))
     0
     """
-    found = fold_played(trial, events)
-    return log_of(trial, [each for each in found.records.values() if each.person not in found.withdrawn])
+    found, space = fold_played(trial, events), trial.space
+    if policy is not None:
+        policy = policy_table(policy, (space.horizon, space.states, space.actions), space.admissible)
+    return log_of(trial, [each for each in found.records.values() if each.person not in found.withdrawn], policy)
 
 
-def log_of(trial: Trial, records: Iterable[Record]) -> Log:
+def log_of(trial: Trial, records: Iterable[Record], policy: FloatArray | None = None) -> Log:
     """Return some episodes of a trial as a log."""
     log = Log(trial.space, reward_range=trial.reward_range)
     for record in records:
         if (example := record.example(trial.missing_reward)) is None:
             continue
-        chances = [record.choices[step].probability for step in range(len(example.actions))]
+        chances = [_propensity(record.choices[step], step, policy) for step in range(len(example.actions))]
         steps = chances.index(None) if None in chances else len(chances)
         if steps:
             log.add(
@@ -58,3 +70,14 @@ def log_of(trial: Trial, records: Iterable[Record]) -> Log:
                 )
             )
     return log
+
+
+def _propensity(choice: StepDecision, step: int, policy: FloatArray | None) -> float | None:
+    """Return the probability of an action, or what makes a policy's weight right within the rules; None if unknown."""
+    drawn = bool(choice.probabilities)
+    known = choice.probability if drawn else 1.0
+    if policy is None or known is None or choice.action is None:
+        return known
+    row = policy[step, choice.state]
+    within = float(row[np.array(choice.probabilities) > 0.0].sum()) if drawn else float(row[choice.action])
+    return known * within or None

@@ -8,10 +8,10 @@ advisory one of PostgreSQL. A second writer is refused.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
+import sqlite3
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,9 @@ import filelock
 import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
-from omg_cmdp.validation import file_path, instance_of
+from omg_cmdp.validation import instance_of
+from omg_trial.keys.ring import KeyRing
+from omg_trial.log.addresses import key_path, parse_url, set_up_to_read, set_up_to_write
 from omg_trial.log.events import Event
 
 FETCHED = 1000
@@ -89,6 +91,9 @@ class Database:
         The name of a SQLite file, or `postgresql://...`; ":memory:" lasts as long as the object, for rehearsals.
     writing : bool, default True
         False only reads, also beside a service that writes.
+    keys : path or None, default None
+        The key file of the trial. By default it lies beside a SQLite file, with the ending .keys; keys of ":memory:"
+        are in memory, and a server's must be named.
 
     Examples
     --------
@@ -102,9 +107,11 @@ class Database:
     ['founded', 'started']
     """
 
-    def __init__(self, url: str | os.PathLike[str], *, writing: bool = True) -> None:
+    def __init__(
+        self, url: str | os.PathLike[str], *, writing: bool = True, keys: str | os.PathLike[str] | None = None
+    ) -> None:
         instance_of("writing", writing, bool)
-        self.url = _url(url)
+        self.url = parse_url(url)
         self.writing = writing
         is_sqlite = self.url.get_backend_name() == "sqlite"
         self._file = self.url.database if is_sqlite else None
@@ -118,8 +125,10 @@ class Database:
         # Threads may share it, one after the other: the service's own thread reads what another one has opened.
         options = {"check_same_thread": False} if is_sqlite else {}
         self._engine = sql.create_engine(self.url, poolclass=sql.pool.NullPool, connect_args=options)
+        self.keys = KeyRing(key_path(self._file, keys))
+        """The secret of the trial, and the keys of its people."""
         if is_sqlite:
-            sql.event.listen(self._engine, "connect", _set_up_to_write if writing else _set_up_to_read)
+            sql.event.listen(self._engine, "connect", set_up_to_write if writing else set_up_to_read)
         self.reopen()
 
     def reopen(self) -> None:
@@ -145,6 +154,12 @@ class Database:
             self.close()
             raise
 
+    def found(self) -> None:
+        """Make the secret of a trial that is founded here."""
+        if self._is_server and self.keys.path is None:
+            raise ValueError("name a file for the keys of the trial (--keys, `keys`): they are not kept on a server")
+        self.keys.found()
+
     def close(self) -> None:
         """Let go of the database."""
         if self._connection is not None:
@@ -162,7 +177,7 @@ class Database:
         while True:
             rows = self._rows(_AFTER, number=after)
             for row in rows:
-                yield Event(*row)
+                yield self._event(row)
                 after = row.number
             if len(rows) < FETCHED:
                 return
@@ -170,7 +185,11 @@ class Database:
     def append(self, events: Sequence[Event]) -> None:
         """Keep all events, or none and raise `StoreError`; they are durable when this returns."""
         names = [column.name for column in _events.columns]
-        rows = [dict(zip(names, dataclasses.astuple(event), strict=True)) for event in events]
+        rows = [dict(zip(names, event.row, strict=True)) for event in events]
+        try:
+            self.keys.save()  # before the events that need them
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
         with self._connected() as connection:
             if self._is_server and not connection.execute(_HOLDS_LOCK).scalar():
                 connection.rollback()
@@ -181,7 +200,7 @@ class Database:
 
     def answered(self, key: str) -> Event | None:
         """Return the event that answers a call with this key."""
-        return next((Event(*row) for row in self._rows(_BY_KEY, key=key)), None)
+        return next((self._event(row) for row in self._rows(_BY_KEY, key=key)), None)
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""
@@ -190,14 +209,35 @@ class Database:
             connection.execute(_snapshots.insert(), [snapshot._asdict()])
             connection.commit()
 
+    def forget(self, aliases: Iterable[str]) -> bool:
+        """Destroy the keys of these people, and the snapshot, which has their contexts; return whether there were any.
+
+        The snapshot's key goes with theirs: a copy of it somewhere else cannot be read any more either.
+        """
+        held = [alias for alias in aliases if self.keys.holds(alias)]
+        try:
+            for alias in held:
+                self.keys.destroy(alias)
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
+        if held:
+            with self._connected() as connection:
+                connection.execute(_snapshots.delete())
+                connection.commit()
+        return bool(held)
+
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot."""
         rows = self._rows(_LAST_SNAPSHOT)
         return Snapshot(*rows[0]) if rows else None
 
+    def _event(self, row: Any) -> Event:
+        number, time, kind, body, key, request, answer, own = row
+        return Event(number, time, kind, body, key, request, answer, own, self.keys)
+
     def _rows(self, query: sql.Select[Any], **values: Any) -> list[Any]:
         with self._connected() as connection:
-            rows = list(connection.execute(query, values))
+            rows = list(connection.execute(query, values).all())
             connection.rollback()  # nothing is held while nobody asks
             return rows
 
@@ -250,41 +290,6 @@ def _check(connection: sql.Connection) -> None:
             rule = f"have a table {table.name} with the columns {', '.join(table.columns.keys())}"
             raise StoreError(f"the database must {rule}, got {', '.join(sorted(columns)) or 'none'}")
     connection.rollback()
-
-
-def _url(url: str | os.PathLike[str]) -> sql.URL:
-    text = url if isinstance(url, str) else str(file_path(url, "url"))
-    if text == ":memory:":
-        return sql.URL.create("sqlite")
-    if "://" not in text:
-        return sql.URL.create("sqlite", database=str(file_path(text, "url").absolute()))
-    try:
-        made = sql.make_url(text)
-    except SQLAlchemyError:
-        made = sql.URL.create("none")
-    if made.get_backend_name() == "postgresql":
-        return made.set(drivername="postgresql+psycopg")
-    if made.get_backend_name() == "sqlite" and made.database:
-        return made
-    raise ValueError(f"`url` must be a file, sqlite:///FILE or postgresql://..., got {made.render_as_string()!r}")
-
-
-def _set_up_to_write(connection: Any, _: Any) -> None:
-    _set(connection, "busy_timeout = 5000", "journal_mode = PERSIST", "synchronous = FULL")
-
-
-def _set_up_to_read(connection: Any, _: Any) -> None:
-    # Beside a service that writes all the time, a reader finds a gap seldom: backups would fail after five seconds.
-    _set(connection, "busy_timeout = 60000")
-
-
-def _set(connection: Any, *pragmas: str) -> None:
-    try:
-        for pragma in pragmas:
-            connection.execute(f"PRAGMA {pragma}").close()
-    except BaseException:
-        connection.close()  # nobody else would: it is not yet the engine's
-        raise
 
 
 def _reason(error: BaseException) -> str:

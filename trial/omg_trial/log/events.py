@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from omg_cmdp.validation import instance_of
+from omg_trial.keys.ring import KeyRing
 
 FIRST_HASH = "0" * 64
 _quoted = json.encoder.encode_basestring
@@ -39,13 +40,15 @@ class Event:
     kind : str
         What happened: opened, decided, reported, ...
     text : str
-        The body as canonical JSON. It is encoded once, when the event is made; `body` has it decoded.
+        The body as canonical JSON, with what is private sealed. `body` has it decoded, and unsealed.
     key, request : str or None
-        Key of the call that it answers, and a digest of that call.
+        Keyed hashes of the key of the call that it answers, and of that call.
     answer : str or None
         What was answered, byte for byte.
     hash : str
         SHA-256 of the hash before it and all fields above; see `chained`.
+    ring : KeyRing or None, default None
+        Unseals the body; None if nothing in it is sealed.
 
     Examples
     --------
@@ -62,12 +65,18 @@ class Event:
     request: str | None = None
     answer: str | None = None
     hash: str = ""
+    ring: KeyRing | None = dataclasses.field(default=None, repr=False, compare=False)
 
     @functools.cached_property
     def body(self) -> dict[str, Any]:
-        """The facts of the event, by name."""
+        """The facts of the event, by name; `KeyFileError` if they cannot be unsealed."""
         found: dict[str, Any] = json.loads(self.text)
-        return found
+        return found if self.ring is None else self.ring.unseal(found)
+
+    @property
+    def row(self) -> tuple[int, str, str, str, str | None, str | None, str | None, str]:
+        """What is kept of the event."""
+        return self.number, self.time, self.kind, self.text, self.key, self.request, self.answer, self.hash
 
     @property
     def mark(self) -> str:
@@ -84,8 +93,9 @@ class Event:
         It is the SHA-256 of the canonical text of [before, number, time, kind, body, key, request, answer]. All events
         are hashed at every start: the text is put together by hand, and the body is not decoded.
         """
-        called = [None if each is None else _quoted(each) for each in (self.key, self.request, self.answer)]
-        key, request, answer = ("null" if each is None else each for each in called)
+        key = "null" if self.key is None else _quoted(self.key)
+        request = "null" if self.request is None else _quoted(self.request)
+        answer = "null" if self.answer is None else _quoted(self.answer)
         head = f'["{before}",{self.number},{_quoted(self.time)},{_quoted(self.kind)}'
         return hashlib.sha256(f"{head},{self.text},{key},{request},{answer}]".encode()).hexdigest()
 
@@ -189,6 +199,11 @@ class Chain:
     def hash(self, number: int) -> str:
         """Return the hash of the event with this number."""
         return self._hashes[32 * number - 32 : 32 * number].hex() if number else FIRST_HASH
+
+    def has(self, mark: str) -> bool:
+        """Return whether the event with this NUMBER:HASH is there."""
+        number, _, found = mark.partition(":")
+        return int(number) <= len(self) and self.hash(int(number)) == found
 
     def holds(self, event: Event) -> bool:
         """Return whether this is the event that was written under its number."""

@@ -12,7 +12,7 @@ from omg_cmdp.documents import FileError, nearest
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.validation import FloatArray
-from omg_trial.trial_file.sections import Actions, ContextSection, TrialFile
+from omg_trial.trial_file.sections import ContextSection, TrialFile
 
 Value = TypeVar("Value")
 
@@ -23,7 +23,19 @@ class Limits:
 
     most: Mapping[int, int]
     least: Mapping[int, int]
+    mean: Mapping[int, float]
+    """The most that is expected; empty if nobody says how many decisions a week has."""
     decisions_per_week: int | None
+
+    @property
+    def any(self) -> bool:
+        """Whether there are limits at all."""
+        return bool(self.most or self.least or self.mean)
+
+    @property
+    def capped(self) -> frozenset[int]:
+        """Actions that are taken at most a number of times."""
+        return frozenset({*self.most, *self.mean})
 
 
 def index(name: str, names: tuple[str, ...], *place: str) -> int:
@@ -71,19 +83,25 @@ def read_fallback(file: TrialFile, space: Space) -> FloatArray:
 
 
 def check_between(file: TrialFile) -> None:
-    """Check the floor against the number of actions, the missing reward against the range, the window's action."""
+    """Check the floor against the number of actions, the missing reward against the range, actions without a draw."""
     (low, high), missing, floor = file.rewards.range, file.learning.missing_reward, file.exploration.floor
-    count, window = len(file.actions.names), file.window
+    count, window, actions = len(file.actions.names), file.window, file.actions
     if missing is not None and not low <= missing <= high:
         place = ("learning", "missing_reward")
         raise FileError(f"`missing_reward` must lie in [{low:g}, {high:g}], got {missing:g}", place)
     if floor > 1.0 / count:
         rule = f"must be at most 1/{count}, as there are {count} actions"
         raise FileError(f"`floor` {rule}, got {floor:g}", ("exploration", "floor"))
+    undrawn = {("actions", "unavailable"): actions.unavailable, ("actions", "paused"): actions.paused}
     if window is not None:
-        index(window.outside, file.actions.names, "window", "outside")
-        if any(window.outside in forbidden for forbidden in file.states.forbidden.values()):
-            raise FileError(f"some state forbids {window.outside!r}; choose another action", ("window", "outside"))
+        undrawn["window", "outside"] = window.outside
+    for place, name in undrawn.items():
+        if name is not None:
+            index(name, actions.names, *place)
+            if any(name in forbidden for forbidden in file.states.forbidden.values()):
+                raise FileError(f"some state forbids {name!r}; choose another action", place)
+            if name in {**actions.most_per_week, **actions.mean_per_week}:
+                raise FileError(f"{name!r} has a weekly limit, which cannot hold here; choose another action", place)
 
 
 def read_features(context: ContextSection) -> FeatureMap | None:
@@ -97,21 +115,34 @@ def read_features(context: ContextSection) -> FeatureMap | None:
         raise FileError(str(error), ("context", "crosses")) from None
 
 
-def read_limits(actions: Actions) -> Limits:
-    """Return the limits of a week, which must be possible to keep."""
-    at_most, at_least = ("actions", "most_per_week"), ("actions", "least_per_week")
-    most = by_name(actions.most_per_week, actions.names, *at_most)
-    least = by_name(actions.least_per_week, actions.names, *at_least)
-    limits = Limits(most=most, least=least, decisions_per_week=actions.decisions_per_week)
-    if len(most) == len(actions.names):
-        raise FileError("`most_per_week` must leave an action without a limit, which is then taken", at_most)
-    if least and limits.decisions_per_week is None:
-        raise FileError("`least_per_week` needs `decisions_per_week`", at_least)
+def read_limits(file: TrialFile, space: Space) -> Limits:
+    """Return the limits of a week, which must be possible to keep, also beside the floor."""
+    actions, names, floor = file.actions, file.actions.names, file.exploration.floor
+    at_most, at_least, at_mean = (("actions", f"{word}_per_week") for word in ("most", "least", "mean"))
+    most = by_name(actions.most_per_week, names, *at_most)
+    least, mean = by_name(actions.least_per_week, names, *at_least), by_name(actions.mean_per_week, names, *at_mean)
+    week = actions.decisions_per_week
+    for given, place in ((least, at_least), (mean, at_mean)):
+        if given and week is None:
+            raise FileError(f"`{place[1]}` needs `decisions_per_week`", place)
+    for action, number in mean.items():
+        if number > most.get(action, number):
+            raise FileError(f"{names[action]!r} must be at most {most[action]}, as in `most_per_week`", at_mean)
+    spread = {} if week is None else {**most, **mean}
+    limits = Limits(most=most, least=least, mean=spread, decisions_per_week=week)
+    for state, row in enumerate(space.admissible):
+        if limits.capped and not np.delete(row, list(limits.capped)).any():
+            rule = "must leave an action without a limit, which is then taken"
+            raise FileError(f"`most_per_week` and `mean_per_week` {rule}, in {file.states.names[state]!r} too", at_most)
+    for action, number in spread.items():
+        if week is not None and floor * week > number * (1.0 + 1e-9):
+            made = f"the floor alone makes {floor * week:g} of {names[action]!r} in {week} decisions"
+            raise FileError(f"{made}, and its limit is {number:g}: lower the floor or raise the limit", at_most)
     needed = sum(least.values())
-    if limits.decisions_per_week is not None and needed > limits.decisions_per_week:
+    if week is not None and needed > week:
         raise FileError(f"`least_per_week` must sum to at most `decisions_per_week`, got {needed}", at_least)
     for action, number in least.items():
-        if number > most.get(action, number):
-            name = actions.names[action]
-            raise FileError(f"{name!r} must be at most {most[action]}, as in `most_per_week`", (*at_least, name))
+        if number > min(most.get(action, number), spread.get(action, number)):
+            name, highest = names[action], spread[action]
+            raise FileError(f"{name!r} must be at most {highest:g}, its limit above", (*at_least, name))
     return limits

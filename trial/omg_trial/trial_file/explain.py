@@ -24,7 +24,8 @@ def explain_trial(trial: Trial) -> list[str]:
     >>> explain_trial(Trial.parse(EXAMPLE))[-3]
     'Learning begins after 1 closed episode.'
     """
-    return [*_episodes(trial), *_contexts(trial), *_decisions(trial), *_rules(trial), *_learning(trial)]
+    parts = (_episodes, _contexts, _people, _decisions, _rules, _learning)
+    return [sentence for part in parts for sentence in part(trial)]
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -63,6 +64,24 @@ def _contexts(trial: Trial) -> Iterator[str]:
     yield f"The context of an episode is a record: {'; '.join(columns)}."
 
 
+def _people(trial: Trial) -> Iterator[str]:
+    if trial.people.roster == "required":
+        yield "People are enrolled before anything is decided for them; unknown people are refused."
+    if trial.people.control:
+        yield (
+            f"A share of {100 * trial.people.control:.3g}% of the people, drawn at enrolment, is the control group: "
+            f"{_shares(trial.actions, trial.fallback)}, and nothing is learned from them."
+        )
+    if trial.end is not None:
+        yield f"The last day is {trial.end.isoformat()}, by each person's own clock."
+    named = trial.action_name(trial.unavailable)
+    yield f"For somebody who is not available nothing is drawn; the action is {named or 'none'}."
+    if trial.paused is None:
+        yield "During a pause decisions are refused, with the cause of the pause."
+    else:
+        yield f"During a pause nothing is drawn; the action is {trial.action_name(trial.paused)}."
+
+
 def _decisions(trial: Trial) -> Iterator[str]:
     if trial.floor.probability:
         yield f"Every action has at least probability {trial.floor.probability:g}, unless a rule below says otherwise."
@@ -82,11 +101,20 @@ def _rules(trial: Trial) -> Iterator[str]:
     if trial.window is not None:
         begin, end = (time.isoformat("minutes") for time in (trial.window.begin, trial.window.end))
         outside = trial.window.outside
-        yield f"Outside of {begin} to {end} ({trial.zone.key}) the action is {outside}, for certain."
+        yield f"Outside of {begin} to {end}, by each person's own clock, the action is {outside}, for certain."
+    if trial.limits.mean:
+        yield (
+            f"In a person's week of {trial.limits.decisions_per_week} decisions probabilities are lowered so that on "
+            f"average there are at most: {_counts(trial.actions, trial.limits.mean)}; evenly over the week, and never "
+            "below the floor."
+        )
     for word, limits in (("most", trial.limits.most), ("least", trial.limits.least)):
         if limits:
-            yield f"At {word}, for each person and week ({trial.zone.key}): {_counts(trial.actions, limits)}."
-    if trial.window is not None or trial.limits.most or trial.limits.least or trial.replan:
+            yield f"At {word}, for each person and week, without exception: {_counts(trial.actions, limits)}."
+    later = trial.window is not None or trial.limits.least or trial.replan
+    if trial.offline and trial.allowances and trial.limits.any and not later:
+        yield "An app may go on with an episode without a network until the person's week ends, by an allowance."
+    elif later or trial.limits.any:
         yield "An app needs a network for every decision, because rules may change it."
     elif trial.offline:
         yield "An app may go on with an episode without a network: it has all actions from the beginning."
@@ -100,6 +128,8 @@ def _learning(trial: Trial) -> Iterator[str]:
     yield f"Rewards lie in [{low:g}, {high:g}]. They are learned by {kinds[0]}, transitions by {kinds[1]}."
     after = trial.learn_after
     yield f"Learning begins after {counted(after, 'closed episode')}." if after else "It learns when asked to."
+    if trial.by_hand:
+        yield "A new model waits until somebody publishes it."
     if trial.missing_reward is None:
         yield "A reward that never comes is left out."
     else:
@@ -114,5 +144,5 @@ def _shares(names: tuple[str, ...], chances: np.ndarray) -> str:
     return ", ".join(f"{name} {100 * chance:.3g}%" for name, chance in zip(names, chances, strict=True) if chance)
 
 
-def _counts(names: tuple[str, ...], limits: Mapping[int, int]) -> str:
-    return ", ".join(f"{names[place]} {number} times" for place, number in limits.items())
+def _counts(names: tuple[str, ...], limits: Mapping[int, float]) -> str:
+    return ", ".join(f"{names[place]} {number:g} times" for place, number in limits.items())

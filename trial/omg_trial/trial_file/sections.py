@@ -7,49 +7,31 @@ from __future__ import annotations
 
 import datetime
 import math
-import zoneinfo
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from omg_cmdp.documents import FileError, nearest
+from omg_cmdp.documents import FileError
 from omg_cmdp.oracles.feature_map import Category, Number
-
-
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not names or len(set(names)) < len(names):
-        raise ValueError("give at least one name, and each only once")
-    return names
-
-
-def _printable(text: str) -> str:
-    if not text.strip() or not text.isprintable():
-        raise ValueError("use printable characters")
-    return text
-
-
-def _increasing(pair: tuple[float, float]) -> tuple[float, float]:
-    if not pair[0] < pair[1]:
-        raise ValueError("give [low, high] with low < high")
-    return pair
-
-
-def _known_zone(name: str) -> str:
-    try:
-        zoneinfo.ZoneInfo(name)
-    except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
-        raise ValueError("give a time zone such as 'Europe/Berlin'") from None
-    return name
-
-
-def _time_of_day(value: Any) -> datetime.time:
-    try:
-        time = datetime.time.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        time = None
-    if not isinstance(time, datetime.time) or time.tzinfo is not None:
-        raise ValueError("give a time of day such as '08:00', without a zone")
-    return time
+from omg_trial.trial_file.alerts import Alerts
+from omg_trial.trial_file.kinds import (
+    Count,
+    Cross,
+    Day,
+    Hours,
+    Megabytes,
+    Name,
+    Names,
+    Pair,
+    Positive,
+    PositiveCount,
+    PrintableName,
+    Probability,
+    Seconds,
+    TimeOfDay,
+    Zone,
+)
+from omg_trial.trial_file.table import FileTable
 
 
 def _exploration(value: Any) -> str | float:
@@ -60,42 +42,20 @@ def _exploration(value: Any) -> str | float:
     raise ValueError("give adaptive, uncertainty, anytime, or a positive number")
 
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Names = Annotated[tuple[Name, ...], Field(strict=False), AfterValidator(_distinct)]
-Pair = Annotated[tuple[float, float], Field(strict=False), AfterValidator(_increasing)]
-Cross = Annotated[tuple[str, str], Field(strict=False)]
-Probability = Annotated[float, Field(ge=0.0, le=1.0)]
-Count = Annotated[int, Field(ge=0, le=10**6)]
-PositiveCount = Annotated[int, Field(ge=1, le=10**6)]
-Hours = Annotated[float, Field(ge=0.0, le=1e5)]
-Megabytes = Annotated[float, Field(ge=0.0)]
-TimeOfDay = Annotated[datetime.time, BeforeValidator(_time_of_day)]
-
-
-class FileTable(BaseModel):
-    """A table of the file. Values are not converted: "3" is no number."""
-
-    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_unknown_keys(cls, content: Any) -> Any:
-        for key in content if isinstance(content, dict) else ():
-            if key not in cls.model_fields:
-                raise FileError(f"there is no such key; {nearest(key, cls.model_fields)}", (key,))
-        return content
-
-
 class Head(FileTable):
     """Name and size of the trial."""
 
-    name: Annotated[Name, AfterValidator(_printable)]
+    name: PrintableName
     horizon: PositiveCount
     """Decisions in an episode."""
-    time_zone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
-    """Weeks, days and windows are by this clock."""
+    time_zone: Zone = "UTC"
+    """Weeks, days and windows are by this clock, for people who have no zone of their own."""
+    end: Day | None = None
+    """The last day on which anything is decided, by each person's own clock."""
     offline: bool = False
     """Whether an app must act without a network: it is then told all draws when an episode opens."""
+    allowances: bool = False
+    """Whether it may also where the week has limits: probabilities then assume the worst of later states."""
 
 
 class States(FileTable):
@@ -114,10 +74,17 @@ class Actions(FileTable):
     names: Names
     fallback: dict[str, Probability]
     """Fixed probabilities, when there is no plan."""
+    unavailable: Name | None = None
+    """Taken without a draw for somebody who is not available; none if left out."""
+    paused: Name | None = None
+    """Taken without a draw while the trial or a person is paused; if left out, decisions are refused meanwhile."""
     most_per_week: dict[str, Count] = {}
+    """A guard: an action that was taken as often as this is closed until the week ends."""
+    mean_per_week: dict[str, Positive] = {}
+    """The most that is expected of an action; `most_per_week` if left out, and `decisions_per_week` is known."""
     least_per_week: dict[str, PositiveCount] = {}
     decisions_per_week: PositiveCount | None = None
-    """Decisions that are expected for each person; `least_per_week` needs it."""
+    """Decisions that are expected for each person; `least_per_week` and `mean_per_week` need it."""
 
 
 class ContextColumn(FileTable):
@@ -209,10 +176,21 @@ class LearningSection(FileTable):
     """Stands for a reward that never came; without it such a reward is left out."""
     replan: Literal["episode", "step"] = "episode"
     """Whether every step is planned with the newest model, instead of the model that the episode began with."""
+    publish: Literal["at once", "by hand"] = "at once"
+    """Whether a model that passes its checks is used at once, or waits until somebody publishes it."""
+
+
+class People(FileTable):
+    """Who takes part."""
+
+    roster: Literal["open", "required"] = "open"
+    """Whether somebody's first opening enrols them, or unknown people are refused."""
+    control: Probability = 0.0
+    """The share of people who are decided for by the fixed probabilities, drawn when they are enrolled."""
 
 
 class Window(FileTable):
-    """When people may be asked to do something, by the trial's clock; outside of it the action is `outside`."""
+    """When people may be asked to do something, by their own clock; outside of it the action is `outside`."""
 
     begin: TimeOfDay
     end: TimeOfDay
@@ -244,6 +222,8 @@ class Watch(FileTable):
     """The share of decisions that may be asked for outside the window."""
     deviations: Probability = 0.05
     """The share of decisions that may be carried out in another way."""
+    drift_seconds: Seconds = 300.0
+    """Seconds by which the clock of a device may be off."""
     fallbacks: Probability = 0.0
     """The share of decisions that may be made without a fresh plan."""
     learn_hours: Hours = 7 * 24.0
@@ -273,8 +253,10 @@ class TrialFile(FileTable):
     dynamics: Dynamics
     exploration: Exploration = Exploration()
     learning: LearningSection = LearningSection()
+    people: People = People()
     window: Window | None = None
     watch: Watch = Watch()
+    alerts: Alerts = Alerts()
 
 
 def read_sections(content: dict[str, Any]) -> TrialFile:

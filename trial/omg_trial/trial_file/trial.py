@@ -47,6 +47,8 @@ class Trial:
         Name of the trial.
     offline : bool
         Whether an app must act without a network, and is told all draws when an episode opens.
+    allowances : bool
+        Whether that holds also where the week has limits.
     states, actions : tuple of str
         Their names, in the order of their indices.
     space : Space
@@ -72,13 +74,23 @@ class Trial:
     missing_reward : float or None
         Stands for a reward that never came; None leaves it out.
     zone : ZoneInfo
-        The clock of weeks, days and windows.
+        The clock of weeks, days and windows, for people who have no zone of their own.
     window : Window or None
         When people may be asked to do something.
     limits : Limits
         How often actions may and must be taken in a week.
+    end : date or None
+        The last day on which anything is decided, by each person's own clock.
+    people : People
+        Whether unknown people are refused, and the share of people in the control group.
+    unavailable, paused : int or None
+        The action that is taken without a draw for somebody who is not available, and during a pause.
+    by_hand : bool
+        Whether a model waits until somebody publishes it.
     watch : Watch
         Thresholds of the checks.
+    alerts : Alerts
+        Who is told of incidents.
 
     Examples
     --------
@@ -95,10 +107,10 @@ class Trial:
     def __init__(self, file: TrialFile, text: str) -> None:
         rewards, learning, exploration, window = file.rewards, file.learning, file.exploration, file.window
         self.name, self.zone = file.trial.name, zoneinfo.ZoneInfo(file.trial.time_zone)
-        self.offline = file.trial.offline
+        self.offline, self.allowances = file.trial.offline, file.trial.allowances
         self.states, self.actions, self.labels = file.states.names, file.actions.names, file.context.labels
         self.space, self.features = read_space(file), read_features(file.context)
-        self.limits, self.fallback = read_limits(file.actions), read_fallback(file, self.space)
+        self.limits, self.fallback = read_limits(file, self.space), read_fallback(file, self.space)
         self.reward_range, self.return_range = rewards.range, rewards.return_range
         usual = ("counts", "counts") if self.features is None else ("linear", "softmax")
         self.reward_oracle = rewards.oracle or usual[0], rewards.options
@@ -106,12 +118,16 @@ class Trial:
         self.gamma, self.floor = exploration.gamma, Floor(self.space, exploration.floor)
         self.replan, self.learn_after = learning.replan == "step", learning.after_episodes
         self.missing_reward, self.window, self.watch = learning.missing_reward, window, file.watch
+        self.alerts = file.alerts
+        self.end, self.people, self.by_hand = file.trial.end, file.people, learning.publish == "by hand"
+        without = file.actions.unavailable, file.actions.paused
+        self.unavailable, self.paused = (None if name is None else self.actions.index(name) for name in without)
         self.text = text
 
     @functools.cached_property
     def digest(self) -> str:
-        """Tells this trial from any other: a database belongs to one. Thresholds of checks may change under way."""
-        parts = {name: part for name, part in tomllib.loads(self.text).items() if name != "watch"}
+        """Tells this trial from any other: a database belongs to one. Thresholds and alerts may change under way."""
+        parts = {name: part for name, part in tomllib.loads(self.text).items() if name not in ("watch", "alerts")}
         # In the order of the file, as that of columns is the order of features; comments and spaces do not count.
         return hashlib.sha256(json.dumps(parts, default=str, ensure_ascii=False).encode()).hexdigest()
 
@@ -173,6 +189,10 @@ class Trial:
             return found
         wrong = {each.column for each in self.features.columns if isinstance(each, Number)}
         return {name: None if name in wrong and isinstance(value, str) else value for name, value in found.items()}
+
+    def action_name(self, action: int | None) -> str | None:
+        """Return the name of an action; None if nothing was done."""
+        return None if action is None else self.actions[action]
 
     def fixed_policy(self) -> FloatArray:
         """Return the policy (H, S, A) of the fallback probabilities, over admissible actions."""

@@ -18,6 +18,8 @@ CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
     "shares of actions": decisions.shares,
     "burden": decisions.burden,
     "window": decisions.outside,
+    "consent": decisions.consent,
+    "device clocks": decisions.device_clocks,
     "fallbacks": decisions.fallbacks,
     "deviations": decisions.deviations,
     "abandoned openings": outcomes.abandoned,
@@ -38,6 +40,7 @@ CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
     "unauthorised calls": system.unauthorised,
     "memory": system.memory,
     "disk": system.disk,
+    "alerts": system.alerts,
     "settled": settled,
 }
 

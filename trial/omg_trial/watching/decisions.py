@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections
+import datetime
 
 import numpy as np
 
-from omg_trial.rules import week_of
+from omg_trial.people.participants import week_of
 from omg_trial.watching.verdicts import GREEN, RED, SHOWN, Verdict, share_within, yellow_if
 from omg_trial.watching.view import WEEK, TrialView, WatchedStep
 
@@ -31,6 +32,7 @@ def _all_clipped(view: TrialView, steps: list[WatchedStep], limit: int) -> bool:
         if not planned or rest < 1e-9 or admissible[choice.state].sum() < 2:
             continue
         assert choice.probability is not None
+        assert choice.action is not None
         chance = (choice.probability - floor.least[choice.state, choice.action]) / rest
         if CLIPPED < chance < 1.0 - CLIPPED:
             return False
@@ -59,23 +61,27 @@ def shares(view: TrialView) -> Verdict:
 def _action_shares(view: TrialView, steps: list[WatchedStep]) -> dict[int, float]:
     """Return how often each action was taken where it could be."""
     admissible = view.trial.space.admissible
-    could = sum((admissible[each.choice.state].astype(int) for each in steps), np.zeros(admissible.shape[1], dtype=int))
-    taken = collections.Counter(each.choice.action for each in steps)
+    could, drawn = np.zeros(admissible.shape[1], dtype=int), [each.choice for each in steps if each.choice.available]
+    for choice in drawn:
+        could += admissible[choice.state]
+        could[list(choice.closed)] -= 1
+    taken = collections.Counter(choice.action for choice in drawn)
     return {action: taken[action] / int(count) for action, count in enumerate(could) if count}
 
 
 def burden(view: TrialView) -> Verdict:
     """Compare each person's weeks with the most and the least that the trial file allows."""
-    trial, limits = view.trial, view.trial.limits
-    if not (limits.most or limits.least):
+    limits = view.trial.limits
+    if not limits.any:
         return GREEN, "the trial file sets no limits"
-    weeks: dict[tuple[str, tuple[int, int]], list[int]] = collections.defaultdict(list)
+    weeks: dict[tuple[str, str], list[int | None]] = collections.defaultdict(list)
     for each in view.steps:
         if each.time > view.now - 2 * WEEK:
-            weeks[each.person, week_of(trial, each.time)].append(each.choice.action)
-    this, last = week_of(trial, view.now), week_of(trial, view.now - WEEK)
+            weeks[each.person, week_of(datetime.datetime.fromisoformat(each.choice.local))].append(each.choice.action)
     above = below = 0
-    for (_, week), taken in weeks.items():
+    for (name, week), taken in weeks.items():
+        person = view.state.people[name]
+        this, last = (week_of(person.local(now)) for now in (view.now, view.now - WEEK))
         above += week == this and any(taken.count(action) > most for action, most in limits.most.items())
         whole = week == last and len(taken) >= (limits.decisions_per_week or 0)
         below += whole and any(taken.count(action) < least for action, least in limits.least.items())
@@ -91,7 +97,7 @@ def outside(view: TrialView) -> Verdict:
 
 def fallbacks(view: TrialView) -> Verdict:
     """Count decisions that were not made by a fresh plan, by cause."""
-    those = [each.choice for each in view.week if each.choice.source != "plan"]
+    those = [each.choice for each in view.week if each.choice.cause is not None]
     causes = collections.Counter(f"{choice.source} ({choice.cause})" for choice in those)
     shown = ", ".join(f"{count} by {cause}" for cause, count in causes.most_common(SHOWN)) or "none"
     count, all_of_them = len(those), len(view.week)
@@ -103,5 +109,18 @@ def fallbacks(view: TrialView) -> Verdict:
 
 def deviations(view: TrialView) -> Verdict:
     """Count actions of the app that were not the ones drawn: their probability is unknown."""
-    those = [each.choice.probability is None for each in view.week]
+    those = [each.choice.available and each.choice.probability is None for each in view.week]
     return share_within(those, "carried out in another way than drawn", view.trial.watch.deviations)
+
+
+def consent(view: TrialView) -> Verdict:
+    """Count decisions that were asked for outside a person's consent, and refused."""
+    count = view.process.lately("consent")
+    return yellow_if(count > 0, f"{count} decisions in an hour were asked for outside the consent, and refused")
+
+
+def device_clocks(view: TrialView) -> Verdict:
+    """Look for people whose device shows another time than the service."""
+    most = view.trial.watch.drift_seconds
+    off = {each.person for each in view.week if each.choice.drift is not None and abs(each.choice.drift) > most}
+    return yellow_if(bool(off), f"the devices of {len(off)} people are off by more than {most:g} seconds")

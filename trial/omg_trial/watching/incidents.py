@@ -15,18 +15,22 @@ from omg_trial.watching.verdicts import GREEN
 from omg_trial.watching.view import TrialView
 
 
-def tick(at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> None:
+def tick(at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> tuple[TrialView, list[Finding], bool]:
     """Close what is overdue, and note the checks whose colour is not the one that was noted last.
+
+    Return what was seen, what the checks have found, and whether it could not be noted: the store is lost.
 
     `at_desk` calls a function with the desk, between two batches. The checks run outside of it: nobody waits for them.
     """
     process.measure()
     at_desk(close_overdue)
     view: TrialView = at_desk(lambda desk: watch(desk, process))
-    noted = {each.check: each.severity for each in view.state.incidents}
-    changed = [each for each in findings(view) if each.severity != noted.get(each.check, GREEN)]
+    found, noted = findings(view), {each.check: each.severity for each in view.state.incidents}
+    changed = [each for each in found if each.severity != noted.get(each.check, GREEN)]
     if changed:
         at_desk(lambda desk: note(desk, changed))
+    view.state.incidents, lost = at_desk(lambda desk: (list(desk.state.incidents), desk.lost))
+    return view, found, lost
 
 
 def close_overdue(desk: Desk) -> None:

@@ -12,23 +12,24 @@ import datetime
 import itertools
 import math
 import threading
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
+from omg_cmdp.theory.ceiling.ceiling import DELTA, RegretCeiling
 from omg_cmdp.validation import FloatArray
 from omg_trial.decisions import steps_may_differ
 from omg_trial.desk import Desk
 from omg_trial.log.events import Event
 from omg_trial.rules import moment
+from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.process import Process
 from omg_trial.watching.verdicts import GREEN, Verdict, yellow_if
 from omg_trial.watching.view import WEEK, TrialView
 
-DELTA = 0.05
 MOST_READ = 2000
 """The number of events that are read from the log between two batches of calls."""
 
@@ -95,16 +96,28 @@ class LossWatch:
         elif event.kind == "closed":
             self._closed.append((event.body["episode"], moment(event.time)))
 
+    def passing(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield the events of a log, and follow each."""
+        for event in events:
+            self.follow(event)
+            self._last = moment(event.time)
+            yield event
+
+    def conclude(self, state: State) -> Losses:
+        """Return what was lost at most when the last event had passed, in which the trial was in `state`."""
+        return self.look(TrialView.of(self.trial, state, self._last, Process(lambda: self._last)))
+
     def look(self, view: TrialView) -> Losses:
         """Judge the episodes that were closed since, and return what was lost at most."""
         with self._lock:  # the page, the metrics and the checks may look at the same time
             return self._look(view)
 
     def _look(self, view: TrialView) -> Losses:
-        if len(view.state.withdrawn) > self._withdrawn:
+        left = len(view.state.withdrawn) + 2 * len(view.state.erased)  # who has withdrawn may be erased later
+        if left > self._withdrawn and self._times:
             self.read = 0  # as if they had never been there: the log is read again
             self._begin()
-            self._withdrawn = len(view.state.withdrawn)
+        self._withdrawn = left
         waiting, self._closed = self._closed, []
         for number, time in waiting:
             policy, record = self._open.pop(number, None), view.state.episodes.get(number)

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import collections
 import datetime
-import math
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.oracles.feature_map import Category
 from omg_trial.desk import Desk
 from omg_trial.episodes import Record
-from omg_trial.handlers import find_person
+from omg_trial.handlers.handled import find_person
+from omg_trial.incident import Incident
 from omg_trial.trial_file.trial import Trial
-from omg_trial.watching.checks import findings
+from omg_trial.watching import course
+from omg_trial.watching.checks import Finding, findings
 from omg_trial.watching.losses import losses
 from omg_trial.watching.value import values
 from omg_trial.watching.view import TrialView, WatchedStep
 
 MOST_ROWS = 200
-DAYS = 60
-FEWEST_PEOPLE = 5
-"""Fewest people of a day whose mean reward has an interval."""
 
 
-def overview(view: TrialView) -> dict[str, Any]:
-    """Return what the page shows, as JSON has it."""
+_HIDDEN = ("action", "probability", "probabilities", "closed", "rules", "source")
+"""What of a decision a blinded reader does not see."""
+_OF_ACTIONS = ("clipped probabilities", "shares of actions", "burden")
+_UNSAID = "left out in the blinded view: it tells actions apart"
+
+
+def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
+    """Return what the page shows, as JSON has it; a `blinded` reader sees no outcome, and nothing by action."""
     trial = view.trial
     under_way = [record for record in view.records if record.closed is None]
     return {
@@ -43,27 +46,72 @@ def overview(view: TrialView) -> dict[str, Any]:
         "floor": trial.floor.probability,
         "reward_range": trial.reward_range,
         "context": _context(trial),
-        "people": len(view.state.of_person),
-        "withdrawn": len(view.state.withdrawn),
+        "people": len(view.state.people),
+        "people_this_week": len({each.person for each in view.week}),
+        "arms": None if blinded else collections.Counter(each.arm for each in view.state.people.values()),
+        "halted": None if view.state.halted is None else view.state.halted._asdict(),
+        "halted_actions": {trial.actions[each]: halt._asdict() for each, halt in view.state.halted_actions.items()},
+        "paused": sum(each.paused is not None for each in view.state.people.values()),
+        "waiting": _waiting(view),
+        "withdrawn": len(view.state.withdrawn) + len(view.state.erased),
         "episodes": len(view.state.episodes),
         "episodes_under_way": len(under_way),
+        "rewards_due": len(view.due),
         "rewards_overdue": len(view.overdue),
-        "checks": [finding._asdict() for finding in findings(view)],
-        "under_way": [_under_way(record) for record in reversed(under_way[-MOST_ROWS:])],
-        "overdue": [_overdue(trial, step) for step in view.overdue[:MOST_ROWS]],
-        "days": _days(view),
-        "value": values(trial, view.records),
-        "lost": None if (lost := losses(view)) is None else lost.record(),
+        "checks": _shown(findings(view), blinded),
+        "under_way": [_under_way(record, blinded) for record in reversed(under_way[-MOST_ROWS:])],
+        "overdue": [_overdue(trial, step, blinded) for step in view.overdue[:MOST_ROWS]],
+        "blinded": blinded,
+        "days": course.days(view, blinded=blinded),
+        "retention": course.retention(view),
         "versions": [change._asdict() for change in reversed(view.state.changes)],
-        "incidents": [incident._asdict() for incident in reversed(view.state.incidents[-MOST_ROWS:])],
+        "incidents": _shown(view.state.incidents[: -MOST_ROWS - 1 : -1], blinded),
+        **({} if blinded else _outcomes(view)),
     }
 
 
-def history(desk: Desk, person: str) -> dict[str, Any]:
-    """Return everything that is known of a person."""
+def _shown(found: Sequence[Finding | Incident], blinded: bool) -> list[dict[str, Any]]:
+    """Return findings or incidents; a blinded reader sees the colour, and no sentence about actions."""
+    rows = [each._asdict() for each in found]
+    return [{**each, "message": _UNSAID} if blinded and each["check"] in _OF_ACTIONS else each for each in rows]
+
+
+def _outcomes(view: TrialView) -> dict[str, Any]:
+    """Return what a blinded reader does not see, besides the actions of each day."""
+    lost = losses(view)
+    return {
+        "rewards": course.rewards(view),
+        "value": values(view.trial, view.records),
+        "lost": None if lost is None else lost.record(),
+    }
+
+
+def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]:
+    """Return everything that is known of a person; a `blinded` reader sees neither actions nor outcomes."""
     state, trial = desk.state, desk.trial
     episodes = [_episode(trial, state.episodes[number]) for number in reversed(find_person(desk.inputs(), person))]
-    return {"person": person, "episodes": episodes}
+    for step in [step for episode in episodes for step in episode["steps"] if blinded]:
+        hidden = dict.fromkeys((*_HIDDEN, "reward", "next_state", "state"))
+        for part in ("decision", "outcome"):
+            step[part] = step[part] and {name: hidden.get(name, value) for name, value in step[part].items()}
+    about = state.people[person]._asdict()
+    account, halt = about.pop("account"), about.pop("paused")
+    if blinded:
+        about["arm"] = None
+        episodes = [{**each, "source": None} for each in episodes]
+    return {
+        "person": person,
+        **about,
+        "paused": None if halt is None else halt._asdict(),
+        "week": None if blinded else account._asdict(),
+        "episodes": episodes,
+    }
+
+
+def _waiting(view: TrialView) -> dict[str, Any] | None:
+    """Return the model that waits to be published; the findings of the checks are beside it."""
+    waits = view.state.waiting
+    return None if waits is None else {"version": waits.number, "episodes": len(waits.dataset), "time": waits.time}
 
 
 def _episode(trial: Trial, record: Record) -> dict[str, Any]:
@@ -76,7 +124,7 @@ def _step(trial: Trial, record: Record, step: int) -> dict[str, Any]:
     choice, outcome = record.choices.get(step), record.outcomes.get(step)
     found: dict[str, Any] = {"step": step, "decision": None, "outcome": None}
     if choice is not None:
-        names = {"state": trial.states[choice.state], "action": trial.actions[choice.action]}
+        names = {"state": trial.states[choice.state], "action": trial.action_name(choice.action)}
         found["decision"] = {**choice._asdict(), **names}
     if outcome is not None:
         after = None if outcome.next_state is None else trial.states[outcome.next_state]
@@ -98,56 +146,11 @@ def _context(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _under_way(record: Record) -> dict[str, Any]:
+def _under_way(record: Record, blinded: bool) -> dict[str, Any]:
     known = {name: vars(record)[name] for name in ("person", "opened", "touched", "version", "source", "cause")}
-    return {"episode": record.number, **known, "steps": len(record.choices)}
+    return {"episode": record.number, **known, **({"source": None} if blinded else {}), "steps": len(record.choices)}
 
 
-def _overdue(trial: Trial, step: WatchedStep) -> dict[str, Any]:
-    known = {"person": step.person, "episode": step.episode, "step": step.step}
-    return {**known, "time": step.choice.time, "action": trial.actions[step.choice.action]}
-
-
-def _days(view: TrialView) -> list[dict[str, Any]]:
-    """Return the last days, by the clock of the trial, those without a decision too."""
-    by_day: dict[datetime.date, list[WatchedStep]] = collections.defaultdict(list)
-    for each in view.steps:
-        by_day[each.time.astimezone(view.trial.zone).date()].append(each)
-    if not by_day:
-        return []
-    last = view.now.astimezone(view.trial.zone).date()
-    count = min((last - min(by_day)).days + 1, DAYS)
-    days = [last - datetime.timedelta(days=back) for back in reversed(range(max(count, 1)))]
-    return [_day(view.trial, day, by_day.get(day, [])) for day in days]
-
-
-def _day(trial: Trial, day: datetime.date, steps: list[WatchedStep]) -> dict[str, Any]:
-    taken = collections.Counter(each.choice.action for each in steps)
-    chances = [each.choice.probability for each in steps if each.choice.probability is not None]
-    return {
-        "day": day.isoformat(),
-        "decisions": len(steps),
-        "actions": [taken[action] for action in range(len(trial.actions))],
-        "fallbacks": sum(each.choice.source != "plan" for each in steps),
-        "probability": [float(each) for each in np.quantile(chances, [0.0, 0.5, 1.0])] if chances else None,
-        "reward": _reward(trial, steps),
-    }
-
-
-def _reward(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any] | None:
-    """Return the mean over people of each one's mean, with Student's interval over people."""
-    of_people: dict[str, list[float]] = collections.defaultdict(list)
-    for each in steps:
-        if each.outcome is not None and each.outcome.reward is not None:
-            of_people[each.person].append(each.outcome.reward)
-    if not of_people:
-        return None
-    means = np.array([sum(each) / len(each) for each in of_people.values()])
-    found = {"mean": float(means.mean()), "people": len(means), "low": None, "high": None}
-    if len(means) >= FEWEST_PEOPLE:
-        from scipy.special import stdtrit
-
-        width = float(stdtrit(len(means) - 1, 0.975)) * float(means.std(ddof=1)) / math.sqrt(len(means))
-        low, high = trial.reward_range
-        found |= {"low": max(float(means.mean()) - width, low), "high": min(float(means.mean()) + width, high)}
-    return found
+def _overdue(trial: Trial, step: WatchedStep, blinded: bool) -> dict[str, Any]:
+    known = {"person": step.person, "episode": step.episode, "step": step.step, "time": step.choice.time}
+    return {**known, "action": None if blinded else trial.action_name(step.choice.action)}

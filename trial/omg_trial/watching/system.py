@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 
+from omg_trial.people.participants import CONTROL
 from omg_trial.rules import moment
 from omg_trial.watching.verdicts import GREEN, RED, YELLOW, Verdict, named, yellow_if
 from omg_trial.watching.view import TrialView
@@ -31,7 +32,8 @@ def late(view: TrialView) -> Verdict:
     until, missing = view.now - datetime.timedelta(hours=hours), view.trial.missing_reward
     old = [each for each in view.recent if each.closed is not None and moment(each.touched) <= until]
     learned = {example.episode for example in view.state.version.dataset}
-    late = [each for each in old if each.number not in learned and each.example(missing) is not None]
+    late = [each for each in old if each.arm != CONTROL and each.number not in learned]
+    late = [each for each in late if each.example(missing) is not None]
     return yellow_if(bool(late), f"closed for {hours:g} hours and not learned from: {named(late)}")
 
 
@@ -78,3 +80,9 @@ def disk(view: TrialView) -> Verdict:
     shown = "unknown" if free is None else f"{free:.0f} MB"
     bad = free is not None and free < least
     return RED if bad else GREEN, f"free on disk: {shown}, needed are {least:.0f} MB"
+
+
+def alerts(view: TrialView) -> Verdict:
+    """Tell whether alerts to the team are taken."""
+    unsent = [f"{name} ({cause})" for name, cause in sorted(view.process.unsent.items())]
+    return yellow_if(bool(unsent), f"alerts that were not taken: {', '.join(unsent) or 'none'}")

@@ -1,6 +1,7 @@
 """What the trial earns, beside what the trial's fixed probabilities would have earned, estimated from the log.
 
-Only episodes count that were seen to their end, with all rewards and probabilities. If those who drop out differ from
+The fixed probabilities are valued within the rules of the trial, and people of the control group are not in it. Only
+episodes count that were seen to their end, with all rewards and probabilities. If those who drop out differ from
 those who stay, so do the numbers. Which estimate to believe is up to `omg_cmdp.logs.evaluate`.
 """
 
@@ -16,6 +17,7 @@ from omg_cmdp.logs.off_policy.estimate import Estimate, Support, estimated
 from omg_cmdp.logs.off_policy.evaluation import evaluate
 from omg_trial.episodes import Record
 from omg_trial.export.logged import log_of
+from omg_trial.people.participants import CONTROL
 from omg_trial.trial_file.trial import Trial
 
 
@@ -24,8 +26,9 @@ def values(trial: Trial, records: Sequence[Record]) -> dict[str, Any]:
 
     Each is a number with its interval; None if the log does not support it. `advice` says what to think of them.
     """
-    closed = [record for record in records if record.closed is not None]
-    log, fixed_policy = log_of(trial, closed).whole(), trial.fixed_policy()
+    closed = [record for record in records if record.closed is not None and record.arm != CONTROL]
+    fixed_policy = trial.fixed_policy()
+    log = log_of(trial, closed, fixed_policy).whole()
     found: dict[str, Any] = {"closed": len(closed), "whole": len(log), "played": None, "fixed": None, "gain": None}
     if not len(log):
         advice = "No episode was seen to its end with all rewards and probabilities."

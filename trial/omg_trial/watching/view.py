@@ -52,7 +52,8 @@ class TrialView:
         records = [_copied(state.episodes[number]) for number in sorted(last | state.open.keys())]
         then = copy.copy(state)
         then.episodes, then.of_person = dict(state.episodes), dict(state.of_person)
-        then.withdrawn, then.incidents = set(state.withdrawn), list(state.incidents)
+        then.people = dict(state.people)
+        then.withdrawn, then.erased, then.incidents = set(state.withdrawn), set(state.erased), list(state.incidents)
         return cls(trial=trial, now=now, process=process, state=then, records=records)
 
     @functools.cached_property

@@ -47,8 +47,10 @@ class _Now(Collector):
         view = self._view
         yield _gauge("events", "Events in the log.", view.state.number)
         yield _gauge("version", "Version of the model in use.", view.state.version.number)
-        yield _gauge("people", "People in the trial.", len(view.state.of_person))
-        yield _gauge("people_withdrawn", "People who have withdrawn.", len(view.state.withdrawn))
+        yield _gauge("people", "People in the trial.", len(view.state.people))
+        yield _gauge(
+            "people_withdrawn", "People who have withdrawn.", len(view.state.withdrawn) + len(view.state.erased)
+        )
         yield _gauge("episodes", "Episodes of people in the trial.", len(view.state.episodes))
         yield _gauge("episodes_under_way", "Open episodes.", sum(each.closed is None for each in view.records))
         yield _gauge("rewards_overdue", "Decisions of seven days without a reward in time.", len(view.overdue))
@@ -61,7 +63,7 @@ class _Now(Collector):
         yield _gauge("memory_megabytes", "Memory of the process.", float("nan") if memory is None else memory)
         yield _gauge("disk_free_megabytes", "Free on the disk of the log.", float("nan") if disk is None else disk)
         taken = collections.Counter(
-            (view.trial.actions[each.choice.action], each.choice.source, " ".join(each.choice.rules))
+            (view.trial.action_name(each.choice.action) or "", each.choice.source, " ".join(each.choice.rules))
             for each in view.week
         )
         labels = ("action", "source", "rules")

@@ -63,7 +63,7 @@ def largest_gap(rewards, transitions, start, admissible, policies, probabilities
 
 @compiled
 def highest_means(frequencies, radii, possible, values, means):
-    """Fill (J, S, A): bounds on p·V for each V of `values` (J, K) and all rows p near the `frequencies` (S, A, K).
+    """Fill (J, S, A): bounds on p·V for `values` V (J, S, A, K) and all rows p near the `frequencies` (S, A, K).
 
     A row p is near if it lies in `possible` and KL(frequencies, p) <= radius. By the inequality between weighted means,
     for every ν >= max V,
@@ -80,11 +80,11 @@ def highest_means(frequencies, radii, possible, values, means):
                 top, bottom = -np.inf, np.inf
                 for i in range(outcomes):
                     if possible[s, a, i]:
-                        top, bottom = max(top, values[j, i]), min(bottom, values[j, i])
+                        top, bottom = max(top, values[j, s, a, i]), min(bottom, values[j, s, a, i])
                 if radii[s, a] == np.inf or top - bottom < 1e-14:
                     means[j, s, a] = top
                 else:
-                    means[j, s, a] = highest_mean(frequencies[s, a], radii[s, a], values[j], top, top - bottom)
+                    means[j, s, a] = highest_mean(frequencies[s, a], radii[s, a], values[j, s, a], top, top - bottom)
 
 
 @compiled

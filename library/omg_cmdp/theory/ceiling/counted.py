@@ -51,7 +51,10 @@ class RowsNearby(PlausibleRows):
     def highest(self, step: int, values: FloatArray) -> FloatArray:
         """Return the bounds of `compiled.highest_means`."""
         means = np.empty((len(values), *self.near[1].shape))
-        compiled.highest_means(*self.near, values, means)
+        each = values if values.ndim == 4 else values[:, None, None]
+        compiled.highest_means(
+            *self.near, np.ascontiguousarray(np.broadcast_to(each, (*means.shape, each.shape[3]))), means
+        )
         return means
 
     def possible(self, step: int) -> BoolArray:

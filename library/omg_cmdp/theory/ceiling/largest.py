@@ -16,6 +16,8 @@ compiled = Lazy("omg_cmdp.theory.ceiling.compiled")
 
 MOST_PAIRS = 4096
 """Up to this many pairs of reward and transition functions, each is tried; above, they are bounded."""
+MOST_STATES = 12
+"""Up to this many states, the bound compares all pairs of them in one model; above, that takes too long."""
 
 
 class Loss(NamedTuple):
@@ -58,49 +60,54 @@ def _bounded(
     """Return a bound on V* - V^π over all plausible rows, where one action is surely optimal, (H, S), and which
     actions may be, (H, S, A).
 
-    For every model and policy π', by the performance difference lemma,
+    Backward induction bounds V*(x) - V^π(y) for all pairs of states, with both values in the same model:
 
-        V^π'_h - V^π_h = Σ_a π'(a)·[Q^π(a) - V^π] + Σ_a π'(a)·P(a)·(V^π'_{h+1} - V^π_{h+1}),
-        Q^π(a) - V^π = (1 - π(a))·Q^π(a) - Σ_{b≠a} π(b)·Q^π(b).
+        V*(x) - V^π(y) = max_a Σ_b π(b|y)·[r(x, a) - r(y, b) + Σ_k Σ_l P(k|x, a)·P(l|y, b)·(V*'(k) - V^π'(l))],
 
-    So backward induction on the largest right side, row by row, is a bound. It is 0 where π surely plays the best
-    action, however uncertain the values are; it is cut at the optimistic optimum minus the pessimistic value of π.
+    and the bracket is Σ_k P(k|x, a)·(V*'(k) - V^π'(k)) if (x, a) = (y, b), which is one row and not two. What a policy
+    may gain by doing the same as π is therefore 0, however uncertain values are.
     """
-    low, high, shape = rewards.low, rewards.high, space.states
-    best_high, best_low = np.zeros(shape), np.zeros(shape)
-    own_high, own_low, lost = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    forbidden = ~space.admissible
+    low, high, states = rewards.low, rewards.high, np.arange(space.states)
+    best_high, best_low, own_low = np.zeros((3, space.states))
+    apart = np.zeros((space.states, space.states))
     sure = np.empty((space.horizon, space.states), dtype=np.bool_)
     possible = np.empty((space.horizon, *space.admissible.shape), dtype=np.bool_)
     for h in reversed(range(space.horizon)):
-        after = rows.highest(h, np.stack([best_high, own_high, lost, -best_low, -own_low]))
-        most, least = high[h % len(high)], low[h % len(low)]
-        # The best policy, optimistically and pessimistically.
-        top, floor = most + after[0], least - after[3]
-        top[forbidden], floor[forbidden] = -np.inf, -np.inf
-        sure[h] = _surely_best(top, floor)
-        possible[h] = top >= floor.max(axis=1, keepdims=True)
-        # The policy played, and what another could gain on it.
-        chance, up, down = policy[h], most + after[1], least - after[4]
-        pessimistic = (chance * down).sum(axis=1)
-        gain = (1.0 - chance) * up - (pessimistic[:, None] - chance * down) + after[2]
-        gain[forbidden] = -np.inf
-        least_value, most_value = bounds.lows[h], bounds.highs[h]
-        best_high = np.clip(top.max(axis=1), least_value, most_value)
-        best_low = np.clip(floor.max(axis=1), least_value, most_value)
-        own_high = np.clip((chance * up).sum(axis=1), least_value, most_value)
-        own_low = np.clip(pessimistic, least_value, most_value)
-        lost = np.minimum(np.maximum(gain.max(axis=1), 0.0), best_high - own_low)
-    return float(space.start @ lost), sure, possible
+        chance, most, least = policy[h], high[h % len(high)], low[h % len(low)]
+        after = rows.highest(h, np.stack([best_high, -best_low, -own_low, apart[states, states]]))
+        top, floor, down = most + after[0], least - after[1], least - after[2]
+        own = (chance * down).sum(axis=1)
+        if len(states) <= MOST_STATES:
+            gain = _gains(h, rows, chance, apart, most, least)
+        else:
+            gain = top - own[:, None, None]
+            gain[states, states] -= chance * (top - down - after[3])
+        for bound in (top, floor, gain):
+            bound[..., ~space.admissible] = -np.inf
+        surest, ahead = floor.argmax(axis=1), floor.max(axis=1, keepdims=True)
+        possible[h] = (top >= ahead) & (gain[states, states] >= -compiled.TIE)
+        rivals = possible[h] & (top > ahead)
+        rivals[states, surest] = False
+        sure[h] = ~rivals.any(axis=1) | (possible[h].sum(axis=1) == 1)
+        best_high, best_low, own_low = np.clip(
+            [top.max(axis=1), floor.max(axis=1), own], bounds.lows[h], bounds.highs[h]
+        )
+        apart = np.minimum(gain.max(axis=2).T, best_high[:, None] - own_low)
+        apart[states, states] = np.maximum(apart[states, states], 0.0)
+    return float(space.start @ apart[states, states]), sure, possible
 
 
-def _surely_best(top: FloatArray, floor: FloatArray) -> BoolArray:
-    """Return in which states the least value of an action is at least the largest value of all others, (S,)."""
-    surest = floor.argmax(axis=1)
-    states = np.arange(len(top))
-    others = top.copy()
-    others[states, surest] = -np.inf
-    return np.asarray(floor[states, surest] >= others.max(axis=1))
+def _gains(
+    step: int, rows: PlausibleRows, chance: FloatArray, apart: FloatArray, most: FloatArray, least: FloatArray
+) -> FloatArray:
+    """Return bounds (y, x, a) on Q*(x, a) - V^π(y), given bounds `apart` (k, l) on V*(k) - V^π(l) a step later."""
+    states = np.arange(len(chance))
+    inner = rows.highest(step, apart) * chance  # (k, y, b)
+    own = np.broadcast_to(inner.sum(axis=2).T[:, None, None], (len(states), *chance.shape, len(states))).copy()
+    own[states, states] += chance[..., None] * apart[states, states] - np.moveaxis(inner, 0, 2)
+    gains: FloatArray = rows.highest(step, own) + most - (chance * least).sum(axis=1)[:, None, None]
+    gains[states, states] -= chance * (most - least)
+    return gains
 
 
 def _share(decided: BoolArray, space: Space, rows: PlausibleRows) -> float:

@@ -55,7 +55,10 @@ class PlausibleRows(abc.ABC):
 
     @abc.abstractmethod
     def highest(self, step: int, values: FloatArray) -> FloatArray:
-        """Return bounds (J, S, A) on Σ P(s'|s, a)·V(s') over the plausible rows, for each V of `values` (J, S)."""
+        """Return bounds (J, S, A) on Σ P(s'|s, a)·V(s') over the plausible rows, for each V of `values` (J, S).
+
+        Values (J, S, A, S) are those of each row.
+        """
 
     @abc.abstractmethod
     def possible(self, step: int) -> BoolArray:
@@ -90,7 +93,8 @@ class ListedRows(PlausibleRows):
     def highest(self, step: int, values: FloatArray) -> FloatArray:
         """Return the largest mean over the list."""
         tables = self._tables[:, step % self._tables.shape[1]]
-        return np.asarray(np.einsum("nsai,ji->njsa", tables, values).max(axis=0))
+        each = "ji" if values.ndim == 2 else "jsai"
+        return np.asarray(np.einsum(f"nsai,{each}->njsa", tables, values).max(axis=0))
 
     def possible(self, step: int) -> BoolArray:
         """Return what some table of the list reaches."""

@@ -23,6 +23,7 @@ from omg_cmdp.checks import check_oracle
 from omg_cmdp.oracles import adapters
 
 
+@pytest.mark.slow
 @every_adapter
 def test_the_contract_holds(package, kind, rng):
     check_oracle(build(package, kind), contexts=list(rng.random((3, DIMENSION))))

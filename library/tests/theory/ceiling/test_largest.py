@@ -70,6 +70,7 @@ def test_the_bound_is_above_the_exact_maximum(rng, number, monkeypatch):
     rewards, transitions = random_lists(rng, space)
     policies, probabilities = random_policies(rng, space, 2), np.array([0.3, 0.7])
     monkeypatch.setattr(largest, "MOST_PAIRS", 0)
+    monkeypatch.setattr(largest, "MOST_STATES", 12 * (number % 2))
     found = loss(space, listed(rewards), listed(transitions), policies, probabilities)
     assert found.most >= by_hand(space, rewards, transitions, policies, probabilities) - 1e-10
 
@@ -106,6 +107,39 @@ def test_what_is_surely_best_costs_nothing_however_uncertain_its_value(rng):
     short = omg.Space(states=2, actions=2, horizon=1)
     assert loss(short, plausible, PlausibleTransitions(rows), first[:, :1]).most == 0.0
     assert 0.0 < loss(space, plausible, PlausibleTransitions(rows), first).most < 6.0
+
+
+def test_values_that_rise_and_fall_together_are_compared_in_one_model(monkeypatch):
+    """Upstream is better whatever the current is; how much better is uncertain, and that costs nothing."""
+    space = omg.Space(states=4, actions=2, horizon=12)
+    frequencies, known = np.zeros((4, 2, 4)), np.zeros((1, 4, 2))
+    frequencies[np.arange(4), 0, np.maximum(np.arange(4) - 1, 0)] = 1.0
+    for place in range(4):
+        frequencies[place, 1, [max(place - 1, 0), min(place + 1, 3)]] += 0.3, 0.7
+    known[0, 3, 1] = 1.0
+    rows = RowsNearby(frequencies, np.full((4, 2), 0.002), frequencies > 0.0)
+    upstream = np.zeros((1, 12, 4, 2))
+    upstream[..., 1] = 1.0
+    rewards, transitions = PlausibleRewards(known, known), PlausibleTransitions(rows)
+    together = loss(space, rewards, transitions, upstream)
+    assert together.most < 1e-9
+    monkeypatch.setattr(largest, "MOST_STATES", 0)
+    apart = loss(space, rewards, transitions, upstream)
+    assert apart.most > 0.2
+    assert together.settled > apart.settled
+
+
+def test_no_model_of_plausible_rows_loses_more_than_the_bound(rng):
+    for _ in range(30):
+        space = random_space(rng)
+        shape = (space.states, space.actions, space.states)
+        frequencies, truth = rng.dirichlet(np.ones(space.states), (2, *shape[:2]))
+        radii = (frequencies * np.log(frequencies / truth)).sum(axis=2) * (1.0 + 1e-9) + 1e-12
+        low, mean, high = np.sort(rng.random((3, 1, *shape[:2])), axis=0)
+        policies = random_policies(rng, space)
+        rows = PlausibleTransitions(RowsNearby(frequencies, radii, np.ones(shape, dtype=bool)))
+        exact = by_hand(space, mean[None], truth[None, None], policies, ONE)
+        assert loss(space, PlausibleRewards(low, high), rows, policies).most >= exact - 1e-9
 
 
 def test_settled_is_the_share_of_reachable_states_where_all_models_agree():

@@ -48,7 +48,7 @@ def test_no_row_nearby_has_a_higher_mean(rng):
 
 def test_what_was_never_seen_may_be_anything_possible():
     means, possible = np.empty((1, 1, 1)), np.array([[[True, True, False]]])
-    highest_means(np.zeros((1, 1, 3)), np.full((1, 1), np.inf), possible, np.array([[0.2, 0.7, 0.9]]), means)
+    highest_means(np.zeros((1, 1, 3)), np.full((1, 1), np.inf), possible, np.array([[[[0.2, 0.7, 0.9]]]]), means)
     assert means[0, 0, 0] == 0.7
 
 

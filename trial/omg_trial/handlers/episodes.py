@@ -1,74 +1,93 @@
-"""Turn a call into an event and an answer. Nothing is changed here; a call may be refused."""
+"""Calls about an episode: open it, decide a step, report an outcome, close it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel
 
 from omg_trial.contract import Refusal, answers, calls, context_text
-from omg_trial.decisions import ChosenPolicy, DecisionInputs, PolicySource, choose_policy, decide_step, draw_ahead
+from omg_trial.decisions import (
+    ChosenPolicy,
+    DecisionInputs,
+    PolicySource,
+    choose_policy,
+    decide_step,
+    draw_ahead,
+    grant_allowance,
+)
 from omg_trial.episodes import Record, StepDecision
+from omg_trial.handlers.allowances import check_allowance, sign_allowance
+from omg_trial.handlers.handled import Handled, find_episode
+from omg_trial.handlers.people import check_day, check_halt, find_participant
+from omg_trial.people.participants import Participant
+from omg_trial.rules import moment
 from omg_trial.trial_file.trial import Trial
 
 
-class Handled(NamedTuple):
-    """The event that a call becomes, and its answer."""
-
-    kind: str
-    body: dict[str, Any]
-    answer: BaseModel
-
-
-def handle(at: DecisionInputs, call: calls.Call, target: int | str | None) -> Handled:
-    """Return the event and the answer of a call about an episode or a person; `Refusal` if it is refused."""
-    return _HANDLERS[call.name](at, call, target)
-
-
-def _open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
-    if call.person in at.state.withdrawn:
+def handle_open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
+    """Begin an episode, or answer again for an occasion that exists."""
+    if at.state.has_left(call.person):
         raise Refusal(410, "the person has withdrawn")
     records = [at.state.episodes[number] for number in at.state.of_person.get(call.person, ())]
-    context = context_text(at.trial, call.context)
+    context, person = context_text(at.trial, call.context), find_participant(at, call.person)
+    check_day(at, person, at.now)
+    check_halt(at, person)
     for record in records:
         if call.occasion is not None and record.occasion == call.occasion:
-            return _reopen(at, record, context)
+            return _reopen(at, record, context, call.available)
     for record in records:
         if record.closed is None:
             raise Refusal(409, f"the person has episode {record.number} under way; go on with it, or close it first")
-    chosen, occasion = choose_policy(at, context), call.occasion or at.state.next_occasion(call.person)
+    chosen, occasion = choose_policy(at, context, person.arm), call.occasion or at.state.next_occasion(call.person)
     made = _format_policy(at, chosen)
-    about = {"person": call.person, "occasion": occasion, "context": context}
+    about = {"person": call.person, "occasion": occasion, "context": context, "arm": person.arm, "zone": person.zone}
     # The number of the event is the name of the episode: unique for ever, without a counter of its own.
-    answer = _format_opening(at, made, at.number, draw_ahead(at, call.person, occasion, chosen.policy))
-    return Handled("opened", {**about, **made, "gamma": chosen.gamma}, answer)
+    allowance = grant_allowance(at, person, call.person, occasion, chosen.policy) if call.available else None
+    asked = {
+        "available": call.available,
+        "device_time": call.device_time,
+        "allowance": allowance and allowance._asdict(),
+    }
+    answer = _format_opening(at, {**about, **made, "allowance": allowance}, at.number, person, call.available)
+    return Handled("opened", {**about, **made, **asked, "gamma": chosen.gamma}, answer)
 
 
-def _reopen(at: DecisionInputs, record: Record, context: str) -> Handled:
+def _reopen(at: DecisionInputs, record: Record, context: str, available: bool) -> Handled:
     """Answer an opening of an occasion that exists as it was answered before; a decision point is never made anew."""
     if record.policy is None:
         raise Refusal(409, f"the occasion of this person is episode {record.number}, which is closed")
     if record.context != context:
         raise Refusal(409, "`context`: the occasion was opened with another one")
-    names = ("version", "source", "cause", "certificate", "policy")
-    drawn = draw_ahead(at, record.person, record.occasion, np.array(record.policy))
-    answer = _format_opening(at, {name: vars(record)[name] for name in names}, record.number, drawn)
+    if record.available != available:
+        raise Refusal(409, "`available`: the occasion was opened with another one")
+    answer = _format_opening(at, vars(record), record.number, at.state.people[record.person], available)
     return Handled("reopened", {"episode": record.number}, answer)
 
 
 def _format_opening(
-    at: DecisionInputs, made: dict[str, Any], episode: int, drawn: list[list[str]] | None
+    at: DecisionInputs, made: Mapping[str, Any], episode: int, person: Participant, available: bool
 ) -> answers.Opened:
+    """Return the answer; an app without a network is told no draws if nothing would be drawn."""
+    name, occasion, allowance = made["person"], made["occasion"], made["allowance"]
+    policy = made["policy"] if allowance is None else allowance.policy
+    halted = at.state.halted or person.paused or at.state.halted_actions or not available
+    ahead = None if halted else draw_ahead(at, name, occasion, np.array(policy), allowed=allowance is not None)
+    allowed = None
+    if allowance is not None:
+        signature = sign_allowance(at, episode, name, occasion, allowance.until)
+        allowed = answers.Allowed(until=allowance.until, signature=signature)
     return answers.Opened(
-        **made,
+        **{each: made[each] for each in ("version", "source", "cause", "certificate")},
+        policy=policy,
+        allowance=allowed,
         episode=episode,
         event=at.number,
         horizon=at.trial.space.horizon,
         states=list(at.trial.states),
         actions=list(at.trial.actions),
-        drawn=drawn,
+        drawn=ahead,
     )
 
 
@@ -87,7 +106,8 @@ def _format_policy(at: DecisionInputs, chosen: ChosenPolicy) -> dict[str, Any]:
     }
 
 
-def _decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handled:
+def handle_decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handled:
+    """Decide a step, or answer as it was decided."""
     record, trial = find_episode(at, episode, is_open=True), at.trial
     state = trial.states.index(call.state)
     if call.action is not None and not trial.space.admissible[state, trial.actions.index(call.action)]:
@@ -95,7 +115,15 @@ def _decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handled:
     if call.step in record.choices:
         _check_repeated(trial, call, made := record.choices[call.step])
         body: dict[str, Any] = {"episode": episode, "step": call.step}
-        return Handled("repeated", body, _format_decision(at, {**body, **made._asdict()}))
+        asked = {name: vars(call)[name] for name in ("available", "device_time", "allowance")}
+        return Handled("repeated", {**body, **asked}, _format_decision(at, {**body, **made._asdict()}))
+    check_allowance(at, record, call)
+    person = at.state.people[record.person]
+    if call.action is None:
+        check_day(at, person, at.now)
+        check_halt(at, person)
+    else:  # what an app did without a network counts on the day on which it did so
+        check_day(at, person, at.now if call.device_time is None else min(at.now, moment(call.device_time)))
     body = decide_step(at, record, call)
     return Handled("decided", body, _format_decision(at, body))
 
@@ -104,8 +132,9 @@ def _check_repeated(trial: Trial, call: calls.Decide, made: StepDecision) -> Non
     """Refuse a step that was decided before, under another key, for another state or with another action."""
     if call.state != (state := trial.states[made.state]):
         raise Refusal(409, f"`state`: step {call.step} was decided for the state {state}")
-    if call.action is not None and call.action != (action := trial.actions[made.action]):
-        raise Refusal(409, f"`action`: step {call.step} was decided, with the action {action}")
+    done = None if made.action is None else trial.actions[made.action]
+    if call.action is not None and call.action != done:
+        raise Refusal(409, f"`action`: step {call.step} was decided, with the action {done or 'that is none'}")
 
 
 def _format_decision(at: DecisionInputs, body: Mapping[str, Any]) -> answers.Decided:
@@ -114,14 +143,16 @@ def _format_decision(at: DecisionInputs, body: Mapping[str, Any]) -> answers.Dec
         episode=body["episode"],
         event=at.number,
         step=body["step"],
-        action=at.trial.actions[body["action"]],
+        action=None if body["action"] is None else at.trial.actions[body["action"]],
         probability=body["probability"],
+        available=body["available"],
         version=body["version"],
         fallback=fallback if body["source"] != PolicySource.PLAN or body["rules"] else None,
     )
 
 
-def _report(at: DecisionInputs, call: calls.Report, episode: int) -> Handled:
+def handle_report(at: DecisionInputs, call: calls.Report, episode: int) -> Handled:
+    """Keep an outcome; a correction has a higher revision."""
     known = find_episode(at, episode).outcomes.get(call.step)
     next_state = None if call.next_state is None else at.trial.states.index(call.next_state)
     if known is not None and known.contradicts(call.reward, next_state, call.revision):
@@ -131,55 +162,8 @@ def _report(at: DecisionInputs, call: calls.Report, episode: int) -> Handled:
     return Handled("reported", {**call.model_dump(), "episode": episode, "next_state": next_state}, answer)
 
 
-def _close(at: DecisionInputs, call: calls.Close, episode: int) -> Handled:
+def handle_close(at: DecisionInputs, call: calls.Close, episode: int) -> Handled:
+    """End an episode."""
     find_episode(at, episode, is_open=True)  # closing twice, under two keys, is a mistake of the app
     body = {"episode": episode, "cause": call.cause}
     return Handled("closed", body, answers.Closed(episode=episode, event=at.number, cause=call.cause))
-
-
-def find_episode(at: DecisionInputs, episode: int, *, is_open: bool = False) -> Record:
-    """Return an episode by its number; `Refusal` if it is unknown, or closed and must not be."""
-    record = at.state.episodes.get(episode)
-    if record is None:
-        raise Refusal(404, f"there is no episode {episode}")
-    if is_open and record.closed is not None:
-        raise Refusal(409, f"episode {episode} is closed")
-    return record
-
-
-def find_person(at: DecisionInputs, person: str) -> list[int]:
-    """Return the episodes of a person; `Refusal` if nobody has that name, or who had it has withdrawn."""
-    if person in at.state.withdrawn:
-        raise Refusal(410, "the person has withdrawn")
-    if person not in at.state.of_person:
-        raise Refusal(404, "there is no such person")
-    return at.state.of_person[person]
-
-
-def _withdraw(at: DecisionInputs, call: calls.Withdraw, person: str) -> Handled:
-    find_person(at, person)
-    return Handled("withdrawn", {"person": person}, answers.Withdrawn(withdrawn=True, event=at.number))
-
-
-def _learn(at: DecisionInputs, call: calls.Learn, _: None) -> Handled:
-    if at.state.learning is not None:
-        raise Refusal(409, "learning is under way; wait until it has ended")
-    return Handled("learning", {}, answers.LearningStarted(learning=at.number, event=at.number))
-
-
-def _roll_back(at: DecisionInputs, call: calls.RollBack, _: None) -> Handled:
-    earlier = [version.number for version in at.state.versions[:-1]]
-    if call.version not in earlier:
-        raise Refusal(409, f"`version`: only versions before the one in use can be used again: {earlier}")
-    return Handled("rolled back", {"version": call.version}, answers.RolledBack(version=call.version, event=at.number))
-
-
-_HANDLERS: dict[str, Callable[..., Handled]] = {
-    "open": _open,
-    "decide": _decide,
-    "report": _report,
-    "close": _close,
-    "withdraw": _withdraw,
-    "learn": _learn,
-    "roll back": _roll_back,
-}

@@ -1,4 +1,4 @@
-"""The command line of a trial: check, token, serve, replay, verify, backup, export.
+"""The command line of a trial: check, token, serve, replay, verify, export; `operation.py` has those of its operation.
 
 Exit codes: 0 done, 1 the log is not what was written, 2 bad usage. Heavy imports are inside the commands, so that
 `omg-trial --help` is quick.
@@ -7,10 +7,7 @@ Exit codes: 0 done, 1 the log is not what was written, 2 bad usage. Heavy import
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
-import itertools
-import logging
 import os
 import signal
 import threading
@@ -21,9 +18,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omg_cmdp.documents import plain
+from omg_trial.log.traces import log_discreetly
 
 if TYPE_CHECKING:
     from omg_trial.log.events import Event
+    from omg_trial.replay import Replay
     from omg_trial.trial_file import Trial
 
 app = typer.Typer(
@@ -39,6 +38,9 @@ TokensPath = Annotated[
 ]
 Expected = Annotated[
     str | None, typer.Option(metavar="N:HASH", help="An event that the log must have, as a replay has printed it.")
+]
+KeysPath = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The key file; by default beside the database, ending with .keys.")
 ]
 DatabaseUrl = Annotated[str, typer.Argument(metavar="DATABASE", help="A SQLite file, or postgresql://...")]
 
@@ -73,7 +75,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 @command
 def check(file: TrialPath, people: Annotated[int, typer.Option(min=1, help="People in the rehearsal.")] = 20) -> None:
     """Explain a trial file in plain sentences, and rehearse it with random people and outcomes."""
-    from omg_trial.rehearsal import describe_rehearsal, rehearse
+    from omg_trial.rehearsal.report import describe_rehearsal, rehearse
     from omg_trial.trial_file import Trial
     from omg_trial.trial_file.explain import explain_trial
 
@@ -85,16 +87,40 @@ def check(file: TrialPath, people: Annotated[int, typer.Option(min=1, help="Peop
 @command
 def token(
     file: TrialPath,
-    role: Annotated[str, typer.Argument(metavar="app|analyst|administrator")],
+    role: Annotated[str, typer.Argument(metavar="app|phone|analyst|blinded|administrator")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="To know it by.")],
     tokens: TokensPath = None,
+    person: Annotated[str | None, typer.Option(help="Whose phone it is; it may call for this person only.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="The last day on which it is valid.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Calls a second; by default 5 of a phone, 500 of others.")] = None,
+    replaces: Annotated[bool, typer.Option("--replaces", help="Take back the tokens of this name.")] = False,
 ) -> None:
-    """Make a token, and print it. Only its hash is kept, in a file; delete its line to revoke it."""
+    """Make a token, and print it. Only its hash is kept, in a file."""
     from omg_trial.tokens import Tokens
     from omg_trial.trial_file import Trial
 
     Trial.read(file)
-    typer.echo(Tokens(tokens or file.with_suffix(".tokens")).add(role, name))
+    known = Tokens(tokens or file.with_suffix(".tokens"))
+    typer.echo(known.add(role, name, person=person, expires=expires, rate=rate, replaces=replaces))
+
+
+@command
+def tokens(
+    file: TrialPath,
+    tokens: TokensPath = None,
+    revoke: Annotated[str | None, typer.Option(metavar="NAME", help="Take back the tokens of this name.")] = None,
+) -> None:
+    """List the tokens of a trial, or take some back; a service that runs notices it at once."""
+    from omg_trial.tokens import Tokens
+
+    known = Tokens(tokens or file.with_suffix(".tokens"))
+    if revoke is not None and not known.revoke(revoke):
+        raise ValueError(f"there is no token {revoke!r}")
+    for each in known.all():
+        until = "" if each.expires is None else f", until {each.expires}{'' if each.valid() else ' (expired)'}"
+        typer.echo(plain(f"{each.role} {each.hash[:12]} {each.name}{until}"))
 
 
 @command
@@ -106,6 +132,9 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; TLS belongs to a proxy in front of it.")] = "127.0.0.1",
     tokens: TokensPath = None,
+    keys: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The trial's secret and keys; by default TRIAL.keys beside it.")
+    ] = None,
     correct_clock: Annotated[
         bool, typer.Option("--correct-clock", help="The clock is right, although the log says otherwise.")
     ] = False,
@@ -118,20 +147,40 @@ def serve(
     from omg_trial.web.server import serving
 
     trial, known = Trial.read(file), tokens or file.with_suffix(".tokens")
-    _log_discreetly()
+    log_discreetly()
     if not known.exists():
         typer.echo(f"nobody has a token yet: omg-trial token {file} app NAME", err=True)
     store = database or str(file.with_suffix(".db"))
     # A wrong path, or a volume that was not mounted, must not begin the trial anew.
     if not new and "://" not in store and not Path(store).exists():
         raise ValueError(f"{store}: there is no such database; with --new a trial is founded there")
-    with serving(trial, store, known, host=host, port=port, correct_clock=correct_clock, new=new) as address:
+    secrets = keys or file.with_suffix(".keys")
+    with serving(
+        trial, store, known, keys=secrets, host=host, port=port, correct_clock=correct_clock, new=new
+    ) as address:
         typer.echo(f"{trial.name}: {address}")
-        # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
-        ended = threading.Event()
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, lambda *_: ended.set())
-        ended.wait()
+        until_signal()
+
+
+@command
+def enrol(
+    file: TrialPath,
+    people: Annotated[Path, typer.Argument(metavar="PEOPLE.csv", help="A row for each: person, arm, zone, ...")],
+    url: Annotated[str, typer.Option(help="The address of the service.")] = "http://127.0.0.1:8000",
+) -> None:
+    """Enrol the people of a table; all rows are checked before the first is sent. OMG_TRIAL_TOKEN holds the token."""
+    from omg_trial.client import Client, RefusedError, UnreachableError
+    from omg_trial.people.roster import read_roster
+    from omg_trial.trial_file import Trial
+
+    rows = read_roster(Trial.read(file), people)
+    with Client(url, os.environ.get("OMG_TRIAL_TOKEN", "")) as client:
+        for row in rows:
+            try:
+                client.enrol(**row)
+            except (RefusedError, UnreachableError) as error:
+                raise ValueError(f"{row['person']}: {error}; enrol the table again when that is mended") from None
+    typer.echo(f"{len(rows)} people are enrolled.")
 
 
 @command
@@ -141,14 +190,26 @@ def replay(
         Path | None, typer.Option("--trial", metavar="TRIAL.toml", help="Instead of the file that the database holds.")
     ] = None,
     expect: Expected = None,
+    keys: KeysPath = None,
 ) -> None:
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
     from omg_trial import replay as replays
     from omg_trial.trial_file import Trial
+    from omg_trial.watching.losses import LossWatch
+
+    with reading(database, expect, keys) as (trial, events):
+        trial = trial if trial_file is None else Trial.read(trial_file)
+        losses = LossWatch(trial)
+        found = replays.replay(trial, losses.passing(events))
+    typer.echo(losses.conclude(found.state).text())
+    show_replay(found)
+
+
+def show_replay(found: Replay) -> None:
+    """Print what a replay has found; exit code 1 if it differs from the log."""
+    from omg_trial.log.machine import TOLERANCE
     from omg_trial.trial_file.explain import counted
 
-    with _reading(database, expect) as (trial, events):
-        found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
     counts = f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions, 'decision')}"
     typer.echo(f"{found.state.number} events: {counts}, {counted(found.versions, 'model')} computed again.")
     for source, count in found.fallbacks.items():
@@ -159,22 +220,32 @@ def replay(
     if found.differences:
         typer.echo("NOT equal to the log; perhaps that was written by another version.")
         raise typer.Exit(1)
-    typer.echo("Equal to the log, bit for bit.")
+    if found.gone:
+        gone = ", ".join(name if name.startswith("the") else f"{count} {name}" for name, count in found.gone.items())
+        typer.echo(f"Not computed again, as people were erased whose data they need: {gone}.")
+    if found.gone and found.bits:
+        typer.echo("All else is equal to the log, bit for bit.")
+    elif found.bits:
+        typer.echo("Equal to the log, bit for bit.")
+    else:
+        much = f"probabilities differ by {found.largest:.1g} at most, allowed are {TOLERANCE:g}"
+        typer.echo(f"Equal to the log, of which another processor or BLAS has computed a part: {much}.")
 
 
 @command
-def verify(database: DatabaseUrl, expect: Expected = None) -> None:
+def verify(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None) -> None:
     """Verify chain, keys and draws of a log by an independent program, which is one file and needs nothing else."""
     from omg_trial import verify as verifier
     from omg_trial.log.database import Database
     from omg_trial.log.events import BrokenChainError
 
     verifier.mark(expect)
-    with contextlib.closing(Database(_existing(database), writing=False)) as store:
-        rows = (dataclasses.astuple(event) for event in store.read())
+    with contextlib.closing(Database(existing(database), writing=False, keys=keys)) as store:
+        rows = (event.row for event in store.read())
         kept = store.snapshot()
         try:
-            found = verifier.verify(rows, expect, 0 if kept is None else kept.number)
+            known = verifier.read_keys(str(store.keys.path)) if store.keys.secret else None
+            found = verifier.verify(rows, expect, 0 if kept is None else kept.number, known)
         except verifier.BrokenLogError as error:
             raise BrokenChainError(str(error)) from None
     typer.echo(plain(verifier.describe(found)))
@@ -182,52 +253,26 @@ def verify(database: DatabaseUrl, expect: Expected = None) -> None:
         raise typer.Exit(1)
 
 
-@command
-def backup(
-    database: DatabaseUrl,
-    copy: Annotated[Path, typer.Argument(metavar="FILE", help="A new SQLite file, which can be served.")],
-) -> None:
-    """Copy a log to a file, also while a service writes; every event is verified. Print its head."""
-    from omg_cmdp.persistence import whole_file
-    from omg_trial.log.database import Database
-    from omg_trial.log.events import Chain, verified
-
-    if copy.exists():
-        raise ValueError(f"{copy}: there is something already; name a new file")
-    chain = Chain()
-    with _reading(database) as (_, events), whole_file(copy) as file:
-        with contextlib.closing(Database(file)) as target:
-            checked = verified(events)
-            while some := list(itertools.islice(checked, 1000)):
-                target.append(some)
-                for event in some:
-                    chain.add(event)
-        file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
-    typer.echo(f"{len(chain)} events are copied to {copy}. Head: {chain.head}")
-
-
-@command
-def export(
-    database: DatabaseUrl,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write; it ends with .csv or .parquet.")],
-) -> None:
-    """Write the decisions of a trial as one table, with a data dictionary beside it."""
-    from omg_trial.export import write_decisions
-
-    with _reading(database) as (trial, events):
-        for path in write_decisions(trial, events, out):
-            typer.echo(path)
+def until_signal() -> None:
+    """Wait until the process is asked to end."""
+    # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
+    ended = threading.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: ended.set())
+    ended.wait()
 
 
 @contextlib.contextmanager
-def _reading(url: str, expect: str | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
+def reading(url: str, expect: str | None = None, keys: Path | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
     """Yield the trial of a database, and its events; also beside a service that writes."""
     from omg_trial.log.database import Database
     from omg_trial.log.events import ending, verified
     from omg_trial.state import State
     from omg_trial.trial_file import Trial
 
-    with contextlib.closing(Database(_existing(url), writing=False)) as store:
+    if keys is not None and not keys.is_file():
+        raise ValueError(f"{keys}: there is no such key file")
+    with contextlib.closing(Database(existing(url), writing=False, keys=keys)) as store:
         kept = store.snapshot()
         least = 0 if kept is None else kept.number
         founded = next(ending(verified(store.read()), least, expect), None)
@@ -237,21 +282,8 @@ def _reading(url: str, expect: str | None = None) -> Iterator[tuple[Trial, Itera
         yield Trial.parse(founded.body["file"], f"{url}, event 1"), ending(store.read(), least, expect)
 
 
-def _existing(url: str) -> str:
+def existing(url: str) -> str:
+    """Return the URL of a database that is there."""
     if "://" not in url and not Path(url).is_file():
         raise ValueError(f"{url}: there is no such database")
     return url
-
-
-class DiscreetFormatter(logging.Formatter):
-    """Names the kind of an exception, and not what it says: that may be about a person."""
-
-    def formatException(self, ei: object) -> str:  # noqa: N802 - the name is of logging
-        """Return the kind of an exception."""
-        return f"({ei[0].__name__})" if isinstance(ei, tuple) and isinstance(ei[0], type) else ""
-
-
-def _log_discreetly() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

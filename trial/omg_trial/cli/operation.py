@@ -1,0 +1,117 @@
+"""Commands of operation: backup, follow, restore, upgrade."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from omg_trial.cli.commands import DatabaseUrl, Expected, KeysPath, command, existing, reading, show_replay
+
+TOKEN = "OMG_TRIAL_TOKEN"
+
+
+@command
+def backup(
+    database: DatabaseUrl,
+    copy: Annotated[Path, typer.Argument(metavar="FILE", help="A new SQLite file, which can be served.")],
+) -> None:
+    """Copy a log to a file, also while a service writes; every event is verified. Print its head."""
+    from omg_trial.operation.copies import copy_to_file
+
+    chain = copy_to_file(existing(database), copy)
+    typer.echo(f"{len(chain)} events are copied to {copy}. Head: {chain.head}")
+
+
+@command
+def follow(
+    source: Annotated[str, typer.Argument(metavar="ADDRESS|DATABASE", help="https://... of a service, or its log.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where log.db is kept.")],
+    every: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="Between two looks.")] = 10.0,
+    once: Annotated[bool, typer.Option("--once", help="Catch up, and end.")] = False,
+) -> None:
+    """Pull new events into a copy of the log, and check that they continue its chain; until Ctrl-C.
+
+    The token of an analyst is read from the environment variable OMG_TRIAL_TOKEN, if the source is a service.
+    """
+    from omg_trial.operation.copies import Follower, SourceError
+
+    with contextlib.closing(Follower(source, folder, os.environ.get(TOKEN, ""))) as follower:
+        while True:
+            try:
+                if follower.catch_up():
+                    typer.echo(f"Head: {follower.head}")
+            except SourceError as error:
+                if once:
+                    raise
+                typer.echo(f"omg-trial: {error}", err=True)  # the service is restarted, say
+            if once:
+                return
+            follower.wait(every)
+
+
+@command
+def restore(
+    copy: Annotated[str, typer.Argument(metavar="COPY", help="A backup, or the log.db of a follower.")],
+    database: Annotated[
+        str, typer.Argument(metavar="DATABASE", help="A new SQLite file, or an empty postgresql://...")
+    ],
+    expect: Expected = None,
+    keys: KeysPath = None,
+) -> None:
+    """Restore a copy to a new place, verify it, compute everything again, and say whether it can be served."""
+    from omg_trial.operation.copies import copy_to
+    from omg_trial.replay import replay
+
+    chain = copy_to(existing(copy), database, expect)
+    typer.echo(f"{len(chain)} events are restored.")
+    with reading(database, keys=keys) as (trial, events):
+        show_replay(replay(trial, events))
+    typer.echo(f"Ready: omg-trial serve TRIAL.toml --database {database}")
+
+
+@command
+def upgrade(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None) -> None:
+    """Tell whether this software may go on with a trial: it must compute everything in the log as it was computed."""
+    from omg_cmdp.provenance import provenance
+    from omg_trial.replay import check_software, replay
+
+    ours = provenance()
+    with reading(database, expect, keys) as (trial, events):
+        found = replay(trial, events)
+        wrote = found.state.software
+        typer.echo(f"Written last by version {wrote['version']}, commit {wrote['commit']}.")
+        typer.echo(f"This is version {ours['version']}, commit {ours['commit']}.")
+        show_replay(found)
+        check_software(trial, found.state, found.agent, ours)
+    typer.echo("Ready: stop the service, make a backup, and start it with this software.")
+
+
+@command
+def erase(
+    database: DatabaseUrl,
+    person: Annotated[str, typer.Argument(metavar="PERSON", help="Name of the person, as the app gave it.")],
+    cause: Annotated[str, typer.Option(help="Why; it stays in the log, so do not name the person.")],
+    keys: KeysPath = None,
+) -> None:
+    """Erase a person from a trial that is not served: withdraw them, and destroy the key of their name and contexts."""
+    from omg_trial.contract import Refusal
+    from omg_trial.desk import Desk
+    from omg_trial.log.database import Database, InUseError
+
+    with reading(database, keys=keys) as (trial, _):
+        pass
+    try:
+        with contextlib.closing(Database(database, keys=keys)) as store:
+            desk = Desk(trial, store, new=False)
+            call = desk.prepare("erase", {"person": person, "cause": cause})
+            [answer] = desk.answer([call._replace(actor="omg-trial erase")])
+            if isinstance(answer, Refusal):
+                raise ValueError(answer.message)
+            typer.echo(f"The person was erased by event {desk.chain.head}. Destroy copies of the key file, too.")
+    except InUseError:
+        how = "an administrator can erase by POST /v1/people/PERSON/erase"
+        raise ValueError(f"the trial is served: {how}, or stop the service first") from None

@@ -1,0 +1,49 @@
+"""Enrolment, and whether anything may be decided for a person now."""
+
+from __future__ import annotations
+
+import datetime
+
+from omg_trial.contract import OutsideConsent, Refusal, answers, calls
+from omg_trial.decisions import DecisionInputs, draw_arm
+from omg_trial.handlers.handled import Handled
+from omg_trial.people.participants import Participant
+
+
+def handle_enrol(at: DecisionInputs, call: calls.Enrol, _: None) -> Handled:
+    """Take a person in, or change zone, consent and end; the arm stays."""
+    if at.state.has_left(call.person):
+        raise Refusal(410, "the person has withdrawn")
+    known = at.state.people.get(call.person)
+    if known is not None and call.arm not in (None, known.arm):
+        raise Refusal(409, f"`arm`: the person is in the arm {known.arm}, for good")
+    arm = known.arm if known is not None else call.arm or draw_arm(at, call.person)
+    zone = call.zone or (known.zone if known is not None else at.trial.zone.key)
+    body = {**call.model_dump(), "arm": arm, "zone": zone, "given": call.arm}
+    return Handled("enrolled", body, answers.Enrolled(enrolled=True, event=at.number))
+
+
+def find_participant(at: DecisionInputs, person: str) -> Participant:
+    """Return a participant, or what an unknown person would be; `Refusal` if the file asks for an enrolment before."""
+    known = at.state.people.get(person)
+    if known is None:
+        if at.trial.people.roster == "required":
+            raise Refusal(404, "`person`: nobody with this name was enrolled; perhaps it is misspelt")
+        known = Participant(arm=draw_arm(at, person), zone=at.trial.zone.key, enrolled="")
+    return known
+
+
+def check_day(at: DecisionInputs, person: Participant, now: datetime.datetime) -> None:
+    """Refuse what lies after the end of the trial, or outside the person's consent."""
+    day = person.local(now).date()
+    if at.trial.end is not None and day > at.trial.end:
+        raise Refusal(409, f"the trial has ended; its last day was {at.trial.end.isoformat()}")
+    if (why := person.outside(day.isoformat())) is not None:
+        raise OutsideConsent(409, f"nothing may be decided for the person now: {why}")
+
+
+def check_halt(at: DecisionInputs, person: Participant) -> None:
+    """Refuse a decision after a stop, and during a pause if the file names no action for it."""
+    halt = at.state.halted or person.paused
+    if halt is not None and (halt.kind == "stopped" or at.trial.paused is None):
+        raise Refusal(409, f"{'the trial' if at.state.halted else 'the person'} is {halt.kind}: {halt.cause}")

@@ -1,0 +1,34 @@
+"""Keyed hashes under the trial's secret: with it they can be recomputed, and without it they tell nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+
+ALIAS = "~"
+"""What the name of nobody begins with: an alias is no name, and has no other alias."""
+
+
+def keyed(secret: str | bytes, *parts: str) -> str:
+    """Return the HMAC-SHA-256 of some texts, the first of which says what they are.
+
+    >>> keyed("a", "key", "k1") != keyed("b", "key", "k1")
+    True
+    """
+    text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+    return hmac.new(secret if isinstance(secret, bytes) else secret.encode(), text.encode(), hashlib.sha256).hexdigest()
+
+
+def alias_of(secret: str, person: str) -> str:
+    """Return the pseudonym of a person in the log; that of an alias is itself.
+
+    >>> alias_of("a", alias_of("a", "p1")) == alias_of("a", "p1") != alias_of("b", "p1")
+    True
+    """
+    return person if person.startswith(ALIAS) else ALIAS + keyed(secret, "person", person)[:32]
+
+
+def commitment(secret: str) -> str:
+    """Return what the first event says of the secret: it cannot be exchanged later, and cannot be told from this."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Operation: copies of the log, newer software, alerts to the team."""

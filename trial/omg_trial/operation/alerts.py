@@ -1,0 +1,179 @@
+"""Alerts: incidents and a daily digest are sent to the team, each channel by a thread of its own, until they are taken.
+
+Delivery is an event, so that a start sends nothing twice and forgets nothing. No decision waits for a mail server.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from omg_trial.desk import Desk
+from omg_trial.operation.channels import Channel, Message
+from omg_trial.state import State
+from omg_trial.watching.checks import Finding
+from omg_trial.watching.process import Process
+from omg_trial.watching.verdicts import GREEN
+from omg_trial.watching.view import TrialView
+
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 900.0
+"""Seconds until a message that was not taken is sent again; each pause is twice the one before."""
+
+_log = logging.getLogger("omg_trial")
+
+
+class Due(NamedTuple):
+    """A message that is due, and what its delivery is recorded as."""
+
+    key: Hashable
+    message: Message
+    record: dict[str, Any] | None
+    """None if nothing can be recorded: the store is lost, and that is what the message says."""
+
+
+class Alerter:
+    """Sends what is due by all channels.
+
+    Parameters
+    ----------
+    channels : sequence of Channel
+        Where to send; each has a thread.
+    at_desk : callable
+        Calls a function with the desk, between two batches.
+    process : Process
+        Hears of messages that cannot be sent.
+    """
+
+    def __init__(
+        self, channels: Sequence[Channel], at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process
+    ) -> None:
+        self._couriers = [_Courier(each, at_desk, process) for each in channels]
+
+    def look(self, view: TrialView, found: Sequence[Finding], lost: bool) -> None:
+        """Hand over everything that is due now; what is due no longer is sent no more."""
+        for courier in self._couriers:
+            incidents = _incidents(view, courier.name) + (_unkept(view, found) if lost else [])
+            courier.hand_over([*incidents, *_digest(view, found, courier.name)])
+
+
+class _Courier:
+    """The thread of one channel."""
+
+    def __init__(self, channel: Channel, at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> None:
+        self.name = channel.name
+        self._channel, self._at_desk, self._process = channel, at_desk, process
+        self._due: list[Due] = []
+        self._sent: set[Hashable] = set()
+        self._changed = threading.Condition()
+        threading.Thread(target=self._run, name=f"omg-trial {channel.name}", daemon=True).start()
+
+    def hand_over(self, due: list[Due]) -> None:
+        """Replace what is due."""
+        with self._changed:
+            self._due = due
+            self._sent &= {each.key for each in due}  # what is no longer due may come again
+            self._changed.notify()
+
+    def _run(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            with self._changed:
+                while (next_due := self._next()) is None:
+                    self._changed.wait()
+            cause = self._try(next_due)
+            if cause is None:
+                pause = FIRST_PAUSE
+                self._process.unsent.pop(self.name, None)
+                continue
+            self._process.unsent[self.name] = cause
+            _log.warning("an alert was not taken by %s: %s; again in %.0f s", self.name, cause, pause)
+            threading.Event().wait(pause)
+            pause = min(2.0 * pause, LONGEST_PAUSE)
+
+    def _next(self) -> Due | None:
+        return next((each for each in self._due if each.key not in self._sent), None)
+
+    def _try(self, due: Due) -> str | None:
+        """Send a message, and record that; return the kind of error if it was not taken."""
+        try:
+            self._channel.send(due.message)
+        except Exception as error:  # whatever a server or the network may do: only its kind, as it may hold an address
+            return type(error).__name__
+        with self._changed:
+            self._sent.add(due.key)
+        body = None if due.record is None else {"channel": self.name, **due.record}
+        try:
+            self._at_desk(lambda desk: None if body is None or desk.lost else desk.record("alerted", body))
+        except Exception as error:
+            _log.error("a delivery was not recorded: %s", type(error).__name__)
+        return None
+
+
+def _incidents(view: TrialView, channel: str) -> list[Due]:
+    """Return the last incident of each check, if it is bad, and neither sent by this channel nor acknowledged."""
+    last = {each.check: each for each in view.state.incidents}
+    due = [each for each in last.values() if each.severity in view.trial.alerts.severities]
+    return [
+        Due(each.number, _message(view, each.number, each.time, *each[2:5]), {"incident": each.number})
+        for each in due
+        if channel not in each.alerted and each.note is None
+    ]
+
+
+def _unkept(view: TrialView, found: Sequence[Finding]) -> list[Due]:
+    """Return what the checks have found and nobody could write down."""
+    noted = {each.check: each.severity for each in view.state.incidents}
+    new = [each for each in found if each.severity != noted.get(each.check, GREEN)]
+    return [
+        Due((each.check, each.severity), _message(view, None, view.now.isoformat(), *_in_order(each)), None)
+        for each in new
+        if each.severity in view.trial.alerts.severities
+    ]
+
+
+def _in_order(found: Finding) -> tuple[str, str, str]:
+    return found.severity, found.check, found.message
+
+
+def _message(view: TrialView, number: int | None, time: str, severity: str, check: str, message: str) -> Message:
+    facts = {"trial": view.trial.name, "severity": severity, "check": check, "message": message}
+    how = (
+        f"Incident {number}, {time}. Acknowledge it on the page of the service."
+        if number is not None
+        else f"{time}. It could not be written to the log."
+    )
+    return Message(f"[{view.trial.name}] {severity}: {check}", f"{message}.\n\n{how}\n", {**facts, "incident": number})
+
+
+def _digest(view: TrialView, found: Sequence[Finding], channel: str) -> list[Due]:
+    """Return the digest of today, if it is time and this channel has not sent it."""
+    now, at = view.now.astimezone(view.trial.zone), view.trial.alerts.digest
+    day = now.date().isoformat()
+    if at is None or now.time() < at or view.state.digests.get(channel) == day:
+        return []
+    bad = [each for each in found if each.severity != GREEN]
+    facts = {"trial": view.trial.name, "digest": day, "not_green": {each.check: each.severity for each in bad}}
+    text = "\n".join([*_numbers(view), "", *_open_questions(view.state, bad)])
+    return [Due(("digest", day), Message(f"[{view.trial.name}] {day}", f"{text}\n", facts), {"digest": day})]
+
+
+def _numbers(view: TrialView) -> list[str]:
+    state, since = view.state, view.now - datetime.timedelta(days=1)
+    decided = sum(each.time > since for each in view.steps)
+    under_way = sum(each.closed is None for each in view.records)
+    return [
+        f"{len(state.of_person)} people, {len(state.withdrawn)} withdrawn, {under_way} episodes under way.",
+        f"{decided} decisions in 24 hours; {len(view.overdue)} rewards are overdue.",
+        f"Version {state.version.number} of the model. Head of the log: {state.number}:{state.hash}",
+    ]
+
+
+def _open_questions(state: State, bad: Sequence[Finding]) -> list[str]:
+    waiting = [each for each in state.incidents if each.severity != GREEN and each.note is None]
+    lines = [f"{each.severity}: {each.check}: {each.message}." for each in bad] or ["All checks are green."]
+    if waiting:
+        lines.append(f"{len(waiting)} incidents are not acknowledged, the last of {waiting[-1].time}.")
+    return lines

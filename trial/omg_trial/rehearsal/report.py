@@ -1,0 +1,132 @@
+"""What a rehearsal leaves behind: sentences, the tables of the final analysis, and its estimates beside the truth."""
+
+from __future__ import annotations
+
+import collections
+import math
+import os
+import statistics
+from pathlib import Path
+from typing import NamedTuple
+
+from omg_cmdp.validation import file_path
+from omg_trial.decisions import PolicySource
+from omg_trial.export.decisions import decisions, write_decisions, write_table
+from omg_trial.export.field import lifejacket_table, mrt_table
+from omg_trial.export.minari import write_minari
+from omg_trial.rehearsal.findings import analyse
+from omg_trial.rehearsal.player import FlakyDatabase, Player, decisions_per_day
+from omg_trial.rehearsal.reactions import simple_model
+from omg_trial.rehearsal.script import Script
+from omg_trial.trial_file.explain import counted
+from omg_trial.trial_file.trial import Trial
+
+EPISODES = 2
+"""Episodes of each person if nobody says how many days: what comes of the first is learned before the second."""
+
+
+class Rehearsal(NamedTuple):
+    """Numbers of a rehearsal."""
+
+    episodes: int
+    decisions: int
+    shares: dict[str, float]
+    """Share of each action among all decisions."""
+    least: float
+    """The smallest probability of an action that was drawn."""
+    changed: dict[str, int]
+    """Decisions that a rule has changed, or whose policy was not a fresh plan; by the rule or the policy's source."""
+    published: int
+    refused: tuple[str, ...]
+    """Why models were not published."""
+    seconds: float
+    """The median time of an opening, with its plan."""
+    counts: dict[str, int]
+    """What else has happened, by its name."""
+
+
+def rehearse(trial: Trial, *, people: int = 20, days: int | None = None, seed: int = 0) -> Rehearsal:
+    """Play a trial in memory, in which nothing goes wrong; it begins on a Monday.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial to rehearse.
+    people : int, default 20
+        Number of people, with contexts at random, who react by `simple_model`.
+    days : int, optional
+        Number of days; by default, everybody has two episodes.
+    seed : int, default 0
+        Seed of everything, of the actions too.
+
+    Examples
+    --------
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> rehearse(Trial.parse(EXAMPLE), people=3).decisions
+    12
+    """
+    length = math.ceil(EPISODES * trial.space.horizon / decisions_per_day(trial)) if days is None else days
+    model, store = simple_model(trial, seed), FlakyDatabase(":memory:")
+    player = Player(trial, store, model, Script(), people=people, days=length, seed=seed)
+    player.play()
+    return summarise(player)
+
+
+def summarise(player: Player) -> Rehearsal:
+    """Return the numbers of what was played, without people who were taken out."""
+    trial, state = player.trial, player.desk.state
+    choices = [choice for record in state.episodes.values() for choice in record.choices.values()]
+    taken = collections.Counter(choice.action for choice in choices)
+    sources = (choice.source for choice in choices if choice.source != PolicySource.PLAN)
+    return Rehearsal(
+        len(state.episodes),
+        len(choices),
+        {name: taken[place] / max(len(choices), 1) for place, name in enumerate(trial.actions)},
+        min((choice.probability for choice in choices if choice.probability is not None), default=math.nan),
+        dict(collections.Counter([*sources, *(rule for choice in choices for rule in choice.rules)])),
+        state.version.number,
+        tuple(change.cause or "" for change in state.changes if change.verdict == "refused"),
+        statistics.median(player.seconds[1:] or player.seconds or [math.nan]),
+        {name: count for name, count in player.counts.items() if not name.startswith("refused: ")},
+    )
+
+
+def describe_rehearsal(rehearsal: Rehearsal) -> list[str]:
+    """Return what a rehearsal has shown, sentence by sentence."""
+    shares = ", ".join(f"{name} {100 * share:.3g}%" for name, share in rehearsal.shares.items())
+    published = counted(rehearsal.published, "model was", "models were")
+    found = [
+        f"{rehearsal.episodes} episodes, {counted(rehearsal.decisions, 'decision')}: {shares}.",
+        f"The least probable action that was drawn had probability {rehearsal.least:.3g}.",
+        f"{published} published. An episode opens in {1000 * rehearsal.seconds:.1f} ms here.",
+    ]
+    for name, count in rehearsal.changed.items():
+        found.append(f"{counted(count, 'decision was', 'decisions were')} made or changed by: {name}.")
+    return found + [f"A model was not published: {cause}." for cause in rehearsal.refused]
+
+
+def write_rehearsal(player: Player, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write the tables of the final analysis, and its estimates beside the truth; return their paths.
+
+    Parameters
+    ----------
+    player : Player
+        A rehearsal that was played.
+    folder : path
+        Where to write them. The same seed writes the same bytes.
+
+    Returns
+    -------
+    list of Path
+        decisions.csv and its dictionary, mrt.csv, lifejacket.csv, the data of minari/, and analysis.csv.
+    """
+    import pandas
+
+    trial, target = player.trial, file_path(folder)
+    paths = write_decisions(trial, player.store.read(), target / "decisions.csv")
+    table = decisions(trial, player.store.read())
+    found = pandas.DataFrame([(*each, each.covered) for each in analyse(player)])
+    found.columns = ["estimate", "value", "low", "high", "truth", "covered"]
+    tables = {"mrt": mrt_table(trial, table), "lifejacket": lifejacket_table(trial, table), "analysis": found}
+    paths += [write_table(rows, target / f"{name}.csv") for name, rows in tables.items()]
+    return [*paths, write_minari(trial, player.store.read(), target / "minari")]

@@ -1,0 +1,178 @@
+"""The course of a trial, as the page draws it: day by day, week by week of each person, and rewards by action."""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import datetime
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from omg_cmdp.contexts import context_from_json
+from omg_cmdp.oracles.feature_map import Category, Number
+from omg_cmdp.validation import FloatArray
+from omg_trial.people.participants import CONTROL
+from omg_trial.rules import moment
+from omg_trial.trial_file.trial import Trial
+from omg_trial.watching.view import WEEK, TrialView, WatchedStep
+
+DAYS = 60
+FEWEST_PEOPLE = 5
+"""Fewest people whose mean reward has an interval."""
+PARTS = 3
+"""Parts of a column's range, whose rewards are shown apart."""
+
+
+def days(view: TrialView, *, blinded: bool) -> list[dict[str, Any]]:
+    """Return the last days, by the clock of the trial, those without a decision too.
+
+    A `blinded` reader sees neither rewards nor actions and their probabilities, which tell what the model has learned.
+    """
+    by_day: dict[datetime.date, list[WatchedStep]] = collections.defaultdict(list)
+    for each in view.steps:
+        by_day[_date(view, each.time)].append(each)
+    if not by_day:
+        return []
+    last = _date(view, view.now)
+    count = min((last - min(by_day)).days + 1, DAYS)
+    shown = [last - datetime.timedelta(days=back) for back in reversed(range(max(count, 1)))]
+    enrolled = sorted(_date(view, moment(each.enrolled)) for each in view.state.people.values())
+    return [
+        {
+            "day": day.isoformat(),
+            "enrolled": bisect.bisect(enrolled, day),
+            **_counts(view, by_day.get(day, [])),
+            **({} if blinded else _actions(view.trial, by_day.get(day, []))),
+        }
+        for day in shown
+    ]
+
+
+def retention(view: TrialView) -> list[dict[str, int]]:
+    """Return, for each week since enrolment, how many people have had the whole week, and how many took part in it."""
+    found: dict[int, list[bool]] = collections.defaultdict(list)
+    for name, person in view.state.people.items():
+        first = moment(person.enrolled)
+        records = [view.state.episodes[number] for number in tuple(view.state.of_person.get(name, ()))]
+        weeks = {(moment(record.opened) - first) // WEEK for record in records if record.choices}
+        for week in range((view.now - first) // WEEK):
+            found[week].append(week in weeks)
+    return [{"week": week + 1, "people": len(each), "took_part": sum(each)} for week, each in sorted(found.items())]
+
+
+def rewards(view: TrialView) -> list[dict[str, Any]]:
+    """Return the reward after each action, for everybody, for the arms, and for the values of each column.
+
+    The mean weighs a reward by 1/probability of its action, over decisions at which every action was possible: actions
+    are then compared over the same decisions, whoever was given which (Hájek's estimate). Intervals are over people.
+    """
+    known = [each for each in view.steps if each.choice.probability is not None and _rewarded(each)]
+    known = [each for each in known if min(each.choice.probabilities, default=0.0) > 0.0]
+    groups: dict[tuple[str, str], list[WatchedStep]] = {("", ""): known, **{each: [] for each in _groups(view.trial)}}
+    for each in known:
+        record = view.state.episodes[each.episode]
+        for group in [("arm", record.arm), *_groups_of(view.trial, record.context)]:
+            groups.setdefault(group, []).append(each)
+
+    def after(action: int, steps: list[WatchedStep]) -> dict[str, Any] | None:
+        those = [each for each in steps if each.choice.action == action]
+        return _reward(view.trial, those, [1.0 / each.choice.probabilities[action] for each in those])
+
+    actions = range(len(view.trial.actions))
+    return [
+        {"column": column, "value": value, "actions": [after(action, steps) for action in actions]}
+        for (column, value), steps in groups.items()
+    ]
+
+
+def _rewarded(step: WatchedStep) -> bool:
+    return step.outcome is not None and step.outcome.reward is not None
+
+
+def _date(view: TrialView, time: datetime.datetime) -> datetime.date:
+    return time.astimezone(view.trial.zone).date()
+
+
+def _counts(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
+    silent = [each for each in steps if not _rewarded(each)]
+    due = view.now - datetime.timedelta(hours=view.trial.watch.overdue_hours)
+    return {
+        "decisions": len(steps),
+        "people": len({each.person for each in steps}),
+        "fallbacks": sum(each.choice.cause is not None for each in steps),
+        "unavailable": sum(not each.choice.probabilities for each in steps),
+        "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
+        "missing": sum(each.time <= due for each in silent),
+        "waiting": sum(each.time > due for each in silent),
+    }
+
+
+def _actions(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any]:
+    taken = collections.Counter(each.choice.action for each in steps)
+    chances = [each.choice.probability for each in steps if each.choice.probability is not None]
+    rows = [each.choice.probabilities for each in steps if each.choice.probabilities and each.choice.source != CONTROL]
+    known = [each for each in steps if _rewarded(each)]
+    of_person = collections.Counter(each.person for each in known)
+    return {
+        "actions": [taken[action] for action in range(len(trial.actions))],
+        "chances": [float(each) for each in np.mean(rows, axis=0)] if rows else None,
+        "probability": [float(each) for each in np.quantile(chances, [0.0, 0.5, 1.0])] if chances else None,
+        # The mean over people of each one's mean.
+        "reward": _reward(trial, known, [1.0 / of_person[each.person] for each in known]),
+    }
+
+
+def _reward(trial: Trial, steps: list[WatchedStep], weights: list[float]) -> dict[str, Any] | None:
+    """Return the weighted mean reward, with Student's interval over people if there are enough of them."""
+    sums: dict[str, FloatArray] = collections.defaultdict(lambda: np.zeros(2))
+    for step, weight in zip(steps, weights, strict=True):
+        assert step.outcome is not None
+        sums[step.person] += weight * np.array([step.outcome.reward, 1.0])
+    if not sums:
+        return None
+    people = len(sums)
+    rewards, shares = np.array(list(sums.values())).T
+    mean = float(rewards.sum() / shares.sum())
+    found: dict[str, Any] = {"mean": mean, "decisions": len(steps), "people": people, "low": None, "high": None}
+    if people >= FEWEST_PEOPLE:
+        from scipy.special import stdtrit
+
+        # The mean is a ratio of two sums over people; this is the error of its linear part.
+        variance = float(((rewards - mean * shares) ** 2).sum()) * people / (people - 1)
+        width = float(stdtrit(people - 1, 0.975)) * math.sqrt(variance) / float(shares.sum())
+        low, high = trial.reward_range
+        found |= {"low": max(mean - width, low), "high": min(mean + width, high)}
+    return found
+
+
+def _groups(trial: Trial) -> list[tuple[str, str]]:
+    """Return the values of columns that are shown apart: labels, and parts of a range."""
+    if trial.features is None:
+        return [("context", label) for label in trial.labels]
+    return [(str(each.column), value) for each in trial.features.columns for value in _values(each)]
+
+
+def _values(column: Number | Category) -> list[str]:
+    if isinstance(column, Category):
+        return [str(label) for label in column.labels]
+    ends = np.linspace(column.low, column.high, PARTS + 1)
+    return [f"{low:.4g} to {high:.4g}" for low, high in itertools.pairwise(ends)]
+
+
+def _groups_of(trial: Trial, text: str) -> list[tuple[str, str]]:
+    context = context_from_json(text)
+    if trial.features is None:
+        return [("context", str(context))]
+    return [(str(each.column), _value(each, context.get(each.column))) for each in trial.features.columns]
+
+
+def _value(column: Number | Category, entry: Any) -> str:
+    if isinstance(column, Category):
+        return str(entry) if entry in column.labels else "unknown"
+    if type(entry) not in (int, float):
+        return "unknown"
+    part = (entry - column.low) / (column.high - column.low) * PARTS
+    return _values(column)[int(min(max(part, 0), PARTS - 1))]
