@@ -86,7 +86,8 @@ def write(reports: dict[str, Report], *, quick: bool) -> Path:
 
 
 def _versions(packages: Iterable[str]) -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in packages}
+    installed = {each.name: each.version for each in importlib.metadata.distributions()}
+    return {name: installed.get(name, "not installed") for name in packages}
 
 
 def _cpu_model() -> str:

@@ -242,12 +242,9 @@ def _trust_indices(arrays: Any) -> None:
     tested = arrays.fix_integer_index
 
     def trusted(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
-        ours = builder.function.name.startswith(_MANGLED)
-        return (
-            context.cast(builder, index, kind, arrays.types.intp)
-            if ours
-            else tested(context, builder, kind, index, size)
-        )
+        if builder.function.name.startswith(_MANGLED):
+            return context.cast(builder, index, kind, arrays.types.intp)
+        return tested(context, builder, kind, index, size)
 
     arrays.fix_integer_index = trusted
 

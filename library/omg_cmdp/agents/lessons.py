@@ -25,8 +25,8 @@ def reward_lesson(
         total = min(max((trajectory.total - steps * low) / (high - low), 0.0), float(steps))
         return functools.partial(oracle.update_total, trajectory.context, states, actions, total)
     if not math.isnan(rewards.sum()):
-        known = rewards if oracle.takes_keyed else frozen(rewards.view())
-        return functools.partial(oracle.update, context, states, actions, known)
+        rewards = rewards if oracle.takes_keyed else frozen(rewards.view())
+        return functools.partial(oracle.update, context, states, actions, rewards)
     told = ~np.isnan(rewards)
     if not told.any():
         return nothing

@@ -17,6 +17,7 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import (
     FloatArray,
     float_table,
+    frozen,
     instance_of,
     interval,
     no_masked_entries,
@@ -98,9 +99,7 @@ class Trajectory:
         """Keep these very arrays: nothing is checked or copied. The fields are frozen, and this is their writer."""
         plain, key = context if type(context) is Keyed else (context, None)
         raw, kept = (states, actions, rewards), unchanging(plain)
-        visited, taken, earned = views = states.view(), actions.view(), rewards.view()
-        for view in views:
-            view.setflags(write=False)
+        visited, taken, earned = frozen(states.view()), frozen(actions.view()), frozen(rewards.view())
         known = keyed(kept) if key is None else Keyed(kept, key)
         self.__dict__.update(known=known, states=visited, actions=taken, rewards=earned, total=total, raw=raw)
 

@@ -31,9 +31,7 @@ class Pending:
 
     def add(self, number: int, episode: Episode) -> int:
         """Add the feedback of episode `number`, and return how many episodes later it will arrive."""
-        late = self.delay.late(number, self._generator)
-        if type(late) is not int or late < 0:
-            late = whole_number("delay", late)
+        late = whole_number("delay", self.delay.late(number, self._generator))
         heapq.heappush(self._waiting, (number + late, number, episode))
         return late
 

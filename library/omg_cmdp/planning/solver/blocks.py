@@ -169,30 +169,6 @@ def flow_adjoint(transitions, tuples, values, out):
 
 
 @leaf
-def _add_products(coupling, begin, size, values, h):
-    """Add to values(h, i), i < size, the product of row begin + i of `coupling` with values(h + 1, ·)."""
-    states, fours = values.shape[1], size // 4 * 4
-    # Four sums side by side: one alone waits for each of its additions.
-    for i in range(0, fours, 4):
-        a = b = c = d = 0.0
-        for s in range(states):
-            value = values[h + 1, s]
-            a += coupling[begin + i, s] * value
-            b += coupling[begin + i + 1, s] * value
-            c += coupling[begin + i + 2, s] * value
-            d += coupling[begin + i + 3, s] * value
-        values[h, i] += a
-        values[h, i + 1] += b
-        values[h, i + 2] += c
-        values[h, i + 3] += d
-    for i in range(fours, size):
-        a = 0.0
-        for s in range(states):
-            a += coupling[begin + i, s] * values[h + 1, s]
-        values[h, i] += a
-
-
-@leaf
 def solve(tuples, factor, values):
     """Set values ← M⁻¹·values, values (H, S); entries outside the nodes become 0."""
     lower, coupling, layer, state = factor.lower, factor.coupling, tuples.layer, tuples.state
@@ -213,7 +189,11 @@ def solve(tuples, factor, values):
     for h in range(horizon - 1, -1, -1):
         begin, size, at = layer[h], layer[h + 1] - layer[h], factor.lower_at[h]
         if h + 1 < horizon:
-            _add_products(coupling, begin, size, values, h)
+            for i in range(size):
+                total = 0.0
+                for s in range(states):
+                    total += coupling[begin + i, s] * values[h + 1, s]
+                values[h, i] += total
         for i in range(size - 1, -1, -1):
             value = values[h, i] * lower[at + i * size + i]
             values[h, i] = value

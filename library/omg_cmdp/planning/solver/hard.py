@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from omg_cmdp.jit import compiled, inner
 from omg_cmdp.planning.solver.interior_point import LOST, SOLVED, STALLED, interior_point, new_newton, product_floor
 from omg_cmdp.planning.solver.program import copy_pair, duality_gap, new_pair
@@ -17,22 +15,6 @@ CENTRING_LIMIT = 100
 """Iterations of one centring by the dual."""
 STAGES = 15
 """How often the safety net lowers θ, by a factor of ten each time, before it gives up."""
-
-
-@inner
-def optimise(program, earlier, tolerance, pair):
-    """Solve the program into `pair`, from an `earlier` policy if that is a better start; return the iterations."""
-    newton, work = new_newton(program), new_pair(program)
-    floor = product_floor(program, tolerance)
-    theta = cold_start(program, floor, pair)
-    warm = earlier.size > 0 and warm_start(program, floor, earlier, pair)
-    centring = 0
-    if theta > 0.0 and not warm:
-        centring = centre_dual(program, pair, theta, CENTRING_LIMIT, newton, work)
-    status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, work)
-    if status == LOST or (status == STALLED and warm):
-        iterations += with_safety_net(program, floor, tolerance, pair, newton, work)
-    return iterations + centring
 
 
 @inner
@@ -67,9 +49,16 @@ def solve_hard(
 ):
     """Do what `solve` does, with the safety net."""
     program = set_up(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier)
-    pair = new_pair(program)
-    given = gather(program.tuples, earlier) if earlier.size else np.empty(0)
-    iterations = optimise(program, given, tolerance, pair)
+    pair, work, newton = new_pair(program), new_pair(program), new_newton(program)
+    floor = product_floor(program, tolerance)
+    theta = cold_start(program, floor, pair)
+    warm = earlier.size > 0 and warm_start(program, floor, gather(program.tuples, earlier), pair)
+    centring = 0
+    if theta > 0.0 and not warm:
+        centring = centre_dual(program, pair, theta, CENTRING_LIMIT, newton, work)
+    status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, work)
+    if status == LOST or (status == STALLED and warm):
+        iterations += with_safety_net(program, floor, tolerance, pair, newton, work)
     keep_slacks(program, pair)
     policy, reached = expand(program, admissible, pair)
-    return policy, pair.values, reached, iterations
+    return policy, pair.values, reached, iterations + centring

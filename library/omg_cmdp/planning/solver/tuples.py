@@ -82,9 +82,8 @@ def reachable_tuples(transitions, sparse, start, admissible, horizon, threshold)
                 begin = count
                 for a in range(actions):
                     if admissible[s, a]:
-                        action[count], row[count] = a, (k * states + s) * actions + a
-                        if sparse.size:
-                            row[count] = sparse[k, s, a]
+                        action[count] = a
+                        row[count] = sparse[k, s, a] if sparse.size else (k * states + s) * actions + a
                         count += 1
                 for i in range(begin, count):
                     uniform[i] = marginal[h, s] / (count - begin)
