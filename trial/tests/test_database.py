@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy
 
 from omg_trial.desk import Desk
+from omg_trial.log import addresses, database
 from omg_trial.log.database import Database, InUseError, StoreError
 from omg_trial.replay import replay
 from omg_trial.service import Service
@@ -53,6 +54,14 @@ def postgres(tmp_path_factory):
     server["options"], server["log"] = options, folder / "log"
     yield server
     run(programs / "pg_ctl", "-D", data, "-m", "immediate", "stop")
+
+
+@pytest.fixture(autouse=True)
+def key_file(monkeypatch, tmp_path):
+    """The keys of a trial on a server must be named; here they lie in the folder of the test."""
+    usual = addresses.key_path
+    here = tmp_path / "server.keys"
+    monkeypatch.setattr(database, "key_path", lambda file, keys: usual(file, keys) if file or keys else here)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
