@@ -76,7 +76,7 @@ def _ours(database: str) -> Any:
     folder = Path(tempfile.mkdtemp())
     tokens = Tokens(folder / "tokens")
     Path("token.txt").write_text(tokens.add("administrator", "load", rate=1e9))
-    return app.make_app(Service(Desk(Trial.parse(TRIAL), Database(database))), tokens)
+    return app.make_app(Service(Desk(Trial.parse(TRIAL), Database(database, keys=folder / "load.keys"))), tokens)
 
 
 def _minimal(database: str) -> Any:

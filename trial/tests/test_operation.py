@@ -1,6 +1,7 @@
 """Operation: newer software, other machines, copies, and what is told to whom."""
 
 import contextlib
+import shutil
 import sqlite3
 
 import pytest
@@ -164,6 +165,9 @@ def test_a_follower_pulls_over_http_with_the_token_of_an_analyst(tmp_path):
 
 def test_a_restored_copy_is_computed_again_and_can_be_served(database, tmp_path):
     assert called("backup", database, tmp_path / "copy.db").exit_code == 0
+    assert called("restore", tmp_path / "copy.db", tmp_path / "new.db").exit_code == 2
+    assert not (tmp_path / "new.db").exists()  # without the keys nothing is begun
+    shutil.copy(database.with_suffix(".keys"), tmp_path / "new.keys")
     done = called("restore", tmp_path / "copy.db", tmp_path / "new.db")
     assert done.exit_code == 0, done.output
     assert "Equal to the log, bit for bit.\nReady: omg-trial serve" in done.output
@@ -172,7 +176,9 @@ def test_a_restored_copy_is_computed_again_and_can_be_served(database, tmp_path)
         desk(store=store).call("open", {"person": "next", "context": person(1)})
     assert called("restore", tmp_path / "copy.db", tmp_path / "new.db").exit_code == 2  # nothing is overwritten
     change(tmp_path / "copy.db", "DELETE FROM events WHERE number = 9")
-    assert called("restore", tmp_path / "copy.db", tmp_path / "other.db").exit_code == 1
+    assert (
+        called("restore", tmp_path / "copy.db", tmp_path / "other.db", "--keys", tmp_path / "new.keys").exit_code == 1
+    )
     assert not (tmp_path / "other.db").exists()
 
 

@@ -66,11 +66,13 @@ def restore(
     from omg_trial.operation.copies import copy_to
     from omg_trial.replay import replay
 
+    if not (secrets := keys or Path(database).with_suffix(".keys")).is_file():
+        raise ValueError(f"there is no key file {secrets}: give the one of this log (--keys)")
     chain = copy_to(existing(copy), database, expect)
     typer.echo(f"{len(chain)} events are restored.")
-    with reading(database, keys=keys) as (trial, events):
+    with reading(database, keys=secrets) as (trial, events):
         show_replay(replay(trial, events))
-    typer.echo(f"Ready: omg-trial serve TRIAL.toml --database {database}")
+    typer.echo(f"Ready: omg-trial serve TRIAL.toml --database {database} --keys {secrets}")
 
 
 @command
