@@ -27,7 +27,8 @@ def peer(problem):
         return None
     exceeds = spent(problem.mdp, found.policy, problem.costs) - problem.budgets
     met = (exceeds <= 1e-9 * largest_costs(problem.mdp, problem.costs)).all()
-    return objective(problem, found.occupancy) if found.status == "optimal" and met else None
+    reached = objective(problem, omg.occupancy_measure(problem.mdp, found.policy))
+    return reached if found.status == "optimal" and met else None
 
 
 def test_random_budgets_are_kept_and_certified_or_refuted(seed):
