@@ -62,7 +62,7 @@ def checked_budgets(mdp: TabularMDP, costs: ArrayLike | None, budgets: ArrayLike
         return Budgets(table / scales[:, None, None, None], limits / scales, scales)
 
 
-class Mixture(NamedTuple):
+class Blend(NamedTuple):
     """The best mixture of policies, and the prices that prove it."""
 
     policy: FloatArray
@@ -73,7 +73,7 @@ class Mixture(NamedTuple):
     """The largest ⟨q, c_j⟩ - b_j, scaled."""
 
 
-def best_mixture(mdp: TabularMDP, given: Budgets, rewards: FloatArray | None = None) -> Mixture:
+def best_mixture(mdp: TabularMDP, given: Budgets, rewards: FloatArray | None = None) -> Blend:
     """Return the best policy within the budgets; without `rewards`, or if there is none, that of least worst excess."""
     least = None if rewards is None else best_mixture(mdp, given)
     if least is not None and least.worst > MET * mdp.horizon:
@@ -100,7 +100,7 @@ def best_mixture(mdp: TabularMDP, given: Budgets, rewards: FloatArray | None = N
     total = np.tensordot(shares, np.array(mixed), 1)
     mass = total.sum(axis=2, keepdims=True)
     policy = np.divide(total, mass, out=policy, where=mass > 0.0)
-    return Mixture(policy, prices, float((given.spent(flow(mdp, policy)[0]) - given.limits).max()))
+    return Blend(policy, prices, float((given.spent(flow(mdp, policy)[0]) - given.limits).max()))
 
 
 def optimum_within(mdp: TabularMDP, costs: ArrayLike | None, budgets: ArrayLike | None) -> FloatArray:

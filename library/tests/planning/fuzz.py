@@ -17,6 +17,7 @@ from library.tests.planning.problems import (
     spent,
 )
 from omg_cmdp import Status, certificate
+from omg_cmdp.mdp import reachable_states
 from omg_cmdp.planning import least_excess
 
 
@@ -87,8 +88,8 @@ def wrong_with(problem, solution, peer=None):
 
 
 def objective(problem, occupancy):
-    """Return ⟨q, r⟩ + Σ φ(q), over the tuples that `occupancy` reaches."""
-    held = occupancy > 0.0
+    """Return ⟨q, r⟩ + Σ φ(q), over the reachable, admissible tuples; -inf if a barrier is."""
+    held = reachable_states(problem.mdp)[:, :, None] & problem.mdp.admissible
     q, u = occupancy[held], 0.0 if problem.uncertainty is None else problem.uncertainty
     m = (
         problem.floor
@@ -96,7 +97,10 @@ def objective(problem, occupancy):
         else (1.0 if problem.weights is None else problem.weights) / problem.gamma
     )
     u, m = (np.broadcast_to(each, occupancy.shape)[held] for each in (u, m))
-    return (occupancy * problem.mdp.reward_steps).sum() + (np.sqrt(u * q) + m * np.log(q)).sum()
+    logs = np.log(q, out=np.full(q.shape, -np.inf), where=q > 0.0)
+    return (occupancy * problem.mdp.reward_steps).sum() + (
+        np.sqrt(u * q) + np.multiply(m, logs, out=np.zeros(q.shape), where=m > 0.0)
+    ).sum()
 
 
 def main():
