@@ -20,11 +20,11 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 from omg_trial.contract.calls import Decide
-from omg_trial.episodes import Record
+from omg_trial.episodes import Allowance, Record
 from omg_trial.keys.marks import alias_of
 from omg_trial.log.events import canonical
-from omg_trial.people.participants import CONTROL, LEARNING, week_of
-from omg_trial.rules import apply_rules, moment
+from omg_trial.people.participants import CONTROL, LEARNING, Participant, week_of
+from omg_trial.rules import Adjusted, apply_rules, moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
 
@@ -112,13 +112,15 @@ def steps_may_differ(trial: Trial) -> bool:
     return bool(trial.replan or trial.window or trial.limits.any)
 
 
-def draw_ahead(at: DecisionInputs, person: str, occasion: str, policy: FloatArray) -> list[list[str]] | None:
+def draw_ahead(
+    at: DecisionInputs, person: str, occasion: str, policy: FloatArray, *, allowed: bool = False
+) -> list[list[str]] | None:
     """Return the action of every step and state, (H, S), as `decide_step` would: for an app without a network.
 
     None if no app acts without one, so that nobody knows a draw before it is logged, or if a step may be decided in
-    another way.
+    another way; not if the policy is that of an allowance.
     """
-    if steps_may_differ(at.trial) or not at.trial.offline:
+    if not at.trial.offline or (steps_may_differ(at.trial) and not allowed):
         return None
     numbers = [uniform(at.state.secret, person, occasion, step) for step in range(len(policy))]
     return [
@@ -127,11 +129,53 @@ def draw_ahead(at: DecisionInputs, person: str, occasion: str, policy: FloatArra
     ]
 
 
+def grant_allowance(
+    at: DecisionInputs, person: Participant, name: str, occasion: str, policy: FloatArray
+) -> Allowance | None:
+    """Return probabilities for all steps and states that keep the limits of the week on every path, until it ends.
+
+    Limits depend on what the week has had, and so on states that nobody knows when an episode opens. An allowance
+    assumes the worst of them. After each step it counts, for every action, the largest probability that any state would
+    give it, and every action that any state would draw. Whatever states follow, the week has then had at most what was
+    counted: the hard limit holds, and by the bound of `people.budgets` so does the expected number.
+
+    None if there are no limits; with a least number, which assuming the worst does not keep; with a window, or with new
+    models for each step.
+    """
+    trial, limits = at.trial, at.trial.limits
+    if (
+        not (trial.offline and trial.allowances and limits.any)
+        or limits.least
+        or trial.window is not None
+        or trial.replan
+    ):
+        return None
+    local = person.local(at.now)
+    account, found = person.account.of(week_of(local)), []
+    for step, rows in enumerate(policy):
+        made = [apply_rules(trial, row, state, local, account, {}) for state, row in enumerate(rows)]
+        number = uniform(at.state.secret, name, occasion, step)
+        largest = np.max([each.chances for each in made], axis=0)
+        account = account.after(None, largest.tolist())
+        account = account._replace(taken=(*account.taken, *{draw_index(each.chances, number) for each in made}))
+        found.append(made)
+    monday = local.date() + datetime.timedelta(days=7 - local.weekday())
+    end = datetime.datetime.combine(monday, datetime.time(), tzinfo=local.tzinfo).astimezone(datetime.UTC)
+    return Allowance(
+        until=end.isoformat(),
+        policy=[[each.chances.tolist() for each in made] for made in found],
+        rules=[[list(each.rules) for each in made] for made in found],
+        closed=[[list(each.closed) for each in made] for made in found],
+    )
+
+
 def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, Any]:
     """Return the decision of a step: the action, all probabilities, and what they come from."""
     assert record.policy is not None
     person, acted = at.state.people[record.person], call.action is not None
-    local, state = person.local(at.now), at.trial.states.index(call.state)
+    # What an app did without a network belongs to the week in which it did so.
+    when = min(at.now, moment(call.device_time)) if acted and call.device_time is not None else at.now
+    local, state = person.local(when), at.trial.states.index(call.state)
     drift = None if acted or call.device_time is None else (moment(call.device_time) - at.now).total_seconds()
     about = {
         "episode": record.number,
@@ -140,6 +184,7 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
         "acted": acted,
         "local": local.isoformat(timespec="seconds"),
         "device_time": call.device_time,
+        "allowance": call.allowance,
         "drift": drift,
     }
     chosen, version = ChosenPolicy(PolicySource(record.source), record.cause, np.array(record.policy)), record.version
@@ -153,8 +198,11 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
         chosen, version = choose_policy(at, record.context, record.arm), at.state.version.number
     # An app that has acted without a network has not heard of an action that was closed meanwhile.
     halted = {} if acted else at.state.halted_actions
-    account = person.account.of(week_of(local))
-    made = apply_rules(at.trial, chosen.policy[call.step, state], state, local, account, halted)
+    if record.allowance is not None and not halted and when <= moment(record.allowance.until):
+        made = _allowed(at.trial, record.allowance, call.step, state)
+    else:
+        account = person.account.of(week_of(local))
+        made = apply_rules(at.trial, chosen.policy[call.step, state], state, local, account, halted)
     # Drawn even if the app has acted already: the log then shows whether it followed the draw.
     drawn = draw_index(made.chances, uniform(at.state.secret, record.person, record.occasion, call.step))
     done = drawn if call.action is None else at.trial.actions.index(call.action)
@@ -171,6 +219,13 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
         "closed": made.closed,
         "available": made.available,
     }
+
+
+def _allowed(trial: Trial, allowance: Allowance, step: int, state: int) -> Adjusted:
+    """Return the probabilities that an allowance has for a step: the same with a network and without."""
+    rules, closed = allowance.rules[step][state], allowance.closed[step][state]
+    available = not closed or int(trial.space.admissible[state].sum()) > len(closed) + 1
+    return Adjusted(np.array(allowance.policy[step][state]), tuple(rules), tuple(closed), available)
 
 
 def draw_arm(at: DecisionInputs, person: str) -> str:

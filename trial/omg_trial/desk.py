@@ -17,6 +17,7 @@ from omg_trial.clock import SteadyClock, check_clock
 from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
 from omg_trial.contract.models import call_content
 from omg_trial.decisions import DecisionInputs
+from omg_trial.handlers.handled import check_bound
 from omg_trial.handlers.table import handle
 from omg_trial.keys.marks import commitment
 from omg_trial.learning import Lesson, Trainer
@@ -158,6 +159,7 @@ class Desk:
             raise OlderLog(request.seen, self.chain.head)
         call, target, ring = request.call, request.target, self.store.keys
         _, fields = content = call_content(self.trial, call, target)
+        check_bound(self.inputs(), fields, request.bound)
         person = None if call.name == "erase" else fields.get("person")  # whose key it destroys
         key, asked = ring.mark("key", request.key), canonical(content)
         # The same key may come twice in one batch, before the store has heard of the first.
@@ -166,8 +168,7 @@ class Desk:
             self._start()  # after a failure; not before, as a stored answer must need no room on the disk
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
-            text = canonical(answer.model_dump())
-            body |= {} if request.actor is None else {"actor": request.actor}
+            text, body = canonical(answer.model_dump()), {**body, "actor": request.actor}
             mark = ring.mark_call(person, asked, add=True)
             event = self._record(kind, body, at.now, key=key, request=mark, answer=text)
             if kind == "opened" and body["cause"] is not None:  # it names no person, and no context
@@ -291,7 +292,7 @@ class Desk:
         """Keep the state, so that the next start need not fold all events. Its digest is an event."""
         with self._all_or_nothing():
             self._start()
-            content = self.store.keys.seal_snapshot(pack_state(self.state, self.agent))
-            number, before = self.state.number, self.state.hash
+            number, before, whole = self.state.number, self.state.hash, pack_state(self.state, self.agent)
+            content = self.store.keys.seal_snapshot(whole)
             self._record("snapshot", {"digest": hashlib.sha256(content).hexdigest()})
         self.store.keep(Snapshot(number, before, content))

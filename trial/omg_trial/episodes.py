@@ -83,6 +83,17 @@ class Example(NamedTuple):
 Dataset = tuple[Example, ...]
 
 
+class Allowance(NamedTuple):
+    """What an app may do without a network although a person's week has limits; `handlers.allowances` makes it."""
+
+    until: str
+    policy: PolicyTable
+    """Probabilities (H, S, A) that keep the limits, whatever states follow."""
+    rules: list[list[list[str]]]
+    closed: list[list[list[int]]]
+    """Rules that have changed them, and actions that these close, (H, S)."""
+
+
 @dataclasses.dataclass
 class Record:
     """An episode, as far as it is known."""
@@ -104,6 +115,7 @@ class Record:
     arm: str = "learning"
     available: bool = True
     """Whether anything is drawn in it."""
+    allowance: Allowance | None = None
     choices: dict[int, StepDecision] = dataclasses.field(default_factory=dict)
     outcomes: dict[int, StepOutcome] = dataclasses.field(default_factory=dict)
     closed: str | None = None

@@ -10,9 +10,9 @@ import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.sampling import draw_index
-from omg_cmdp.validation import instance_of
+from omg_cmdp.validation import FloatArray, instance_of
 from omg_trial.contract.calls import Decide
-from omg_trial.decisions import DecisionInputs, PolicySource, decide_step, draw_arm, make_plan, uniform
+from omg_trial.decisions import DecisionInputs, PolicySource, decide_step, draw_arm, grant_allowance, make_plan, uniform
 from omg_trial.episodes import Dataset
 from omg_trial.keys.marks import ALIAS
 from omg_trial.keys.ring import KeyFileError
@@ -20,6 +20,7 @@ from omg_trial.learning import Trainer, model_digest
 from omg_trial.log.database import Database
 from omg_trial.log.events import Event, canonical, verified
 from omg_trial.log.machine import TOLERANCE, machine
+from omg_trial.people.participants import Participant
 from omg_trial.rules import moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
@@ -117,8 +118,18 @@ class Replay:
             self.policies += 1
         if not self._same(again.tolist(), body["policy"]):
             self._differ(event, f"another policy ({body['source']})")
+        if self.known and not body["person"].startswith(ALIAS):
+            self._check_allowance(event, again)
         if body["version"] != self.state.version.number:
             self._differ(event, f"version {body['version']}, in use was {self.state.version.number}")
+
+    def _check_allowance(self, event: Event, policy: FloatArray) -> None:
+        body, at = event.body, DecisionInputs(self.trial, self.state, self.agent, moment(event.time))
+        person = self.state.people.get(body["person"]) or Participant(arm=body["arm"], zone=body["zone"], enrolled="")
+        allowance = grant_allowance(at, person, body["person"], body["occasion"], policy) if body["available"] else None
+        for name, value in (body["allowance"] or {"until": None}).items():
+            if not self._same(allowance and allowance._asdict()[name], value):
+                self._differ(event, f"another allowance ({name})")
 
     def _check_decided(self, event: Event) -> None:
         trial, body, record = self.trial, event.body, self.state.episodes.get(event.body["episode"])
@@ -137,7 +148,8 @@ class Replay:
             again: dict[str, Any] = {"drawn": drawn}
         else:
             action = trial.actions[body["action"]] if body["acted"] else None
-            asked = {"device_time": body["device_time"], "available": body["rules"] != ["unavailable"]}
+            asked = {name: body[name] for name in ("device_time", "allowance")}
+            asked["available"] = body["rules"] != ["unavailable"]
             call = Decide(step=body["step"], state=trial.states[body["state"]], action=action, **asked)
             again = decide_step(DecisionInputs(trial, self.state, self.agent, moment(event.time)), record, call)
         for name, value in again.items():

@@ -6,7 +6,7 @@ import bisect
 import datetime
 from typing import Any
 
-from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
+from omg_trial.episodes import Allowance, Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.incident import Incident
 from omg_trial.keys.marks import alias_of
 from omg_trial.log.events import FIRST_HASH, Event
@@ -43,8 +43,7 @@ class State:
         """The pause or the stop of the whole trial."""
         self.halted_actions: dict[int, Halt] = {}
         self.withdrawn: set[str] = set()
-        self.erased: set[str] = set()
-        """Aliases of people whose key was destroyed."""
+        self.erased: set[str] = set()  # aliases
         self.open: dict[int, None] = {}
         """Episodes that are under way, in the order in which they were opened."""
         self.plans: dict[str, KeptPlan] = {}
@@ -126,12 +125,12 @@ class State:
     def _on_opened(self, event: Event, body: Body) -> None:
         names = ("person", "occasion", "context", "version", "source", "cause", "certificate", "arm", "available")
         known = {name: body[name] for name in names}
+        known["allowance"] = body["allowance"] and Allowance(**body["allowance"])
         record = Record(number=event.number, opened=event.time, policy=body["policy"], **known)
         self.restore(record)
         self.people.setdefault(record.person, Participant(arm=record.arm, zone=body["zone"], enrolled=event.time))
         if record.source == "plan":
-            assert record.policy is not None
-            self.plans[record.person] = KeptPlan(record.number, record.context, record.policy)
+            self.plans[record.person] = KeptPlan(record.number, record.context, body["policy"])
 
     def _on_decided(self, event: Event, body: Body) -> None:
         record = self._touch(event)
@@ -139,7 +138,7 @@ class State:
         lists = {name: tuple(body[name] or ()) for name in ("rules", "probabilities", "closed")}
         record.choices[body["step"]] = StepDecision(**known | lists | {"time": event.time})
         person, week = self.people[record.person], week_of(datetime.datetime.fromisoformat(body["local"]))
-        account = person.account.of(week).after(body["action"], body["probabilities"] if body["available"] else None)
+        account = person.account.plus(week, body["action"], body["probabilities"] if body["available"] else None)
         self.people[record.person] = person._replace(account=account)
         self._learn_from(record)
 
@@ -151,7 +150,7 @@ class State:
 
     def _on_closed(self, event: Event, body: Body) -> None:
         record = self._touch(event)
-        record.closed, record.policy = body["cause"], None  # nobody asks for its policy any more: it is in the log
+        record.closed, record.policy, record.allowance = body["cause"], None, None  # these are in the log
         self.open.pop(record.number, None)
         self._learn_from(record)
         self.closed_since += 1
@@ -168,7 +167,6 @@ class State:
 
     def _on_erased(self, event: Event, body: Body) -> None:
         self.erased.add(body["person"])
-        # By name while the key is there, by alias after it was destroyed.
         for person in [each for each in (*self.people, *self.withdrawn) if alias_of(self.secret, each) in self.erased]:
             self.withdrawn.discard(person)
             self._take_out(person)
@@ -283,6 +281,8 @@ class State:
 
     def _on_snapshot(self, event: Event, body: Body) -> None:
         """Change nothing: the digest of a snapshot is there to be compared."""
+
+    _on_looked = _on_snapshot
 
     def _learn_from(self, record: Record) -> None:
         """Put together what can be learned from an episode that is closed; late outcomes change it.

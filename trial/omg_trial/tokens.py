@@ -1,20 +1,48 @@
-"""Tokens, each with a role. The file holds only their hashes."""
+"""Tokens, each with a role and a name. The file holds only their hashes."""
 
 from __future__ import annotations
 
+import datetime
 import hashlib
+import json
 import os
-import re
 import secrets
+from typing import NamedTuple
 
+from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import file_path, instance_of, one_of
 
-ROLES = ("app", "analyst", "administrator")
-_LINE = re.compile(r"(app|analyst|administrator) ([0-9a-f]{64}) (.*)")
+RATES = {"app": 500.0, "phone": 5.0, "analyst": 500.0, "blinded": 500.0, "administrator": 500.0}
+"""Calls a second that a token of each role may make, and as many at once, unless its line says otherwise."""
+ROLES = tuple(RATES)
+
+
+class Token(NamedTuple):
+    """What is known of a token; never the token itself."""
+
+    role: str
+    hash: str
+    name: str
+    """To know it by. It is in every event that a call with this token causes, unless it is a phone's."""
+    person: str | None = None
+    """Whose phone it is; a phone may call for this person only."""
+    expires: str | None = None
+    """The last day on which it is valid, by UTC."""
+    rate: float | None = None
+    """Calls a second; None for the usual rate of the role."""
+
+    @property
+    def actor(self) -> str:
+        """What events call it: a phone's name may name a person, and a part of its hash does not."""
+        return f"phone {self.hash[:12]}" if self.role == "phone" else self.name
+
+    def valid(self) -> bool:
+        """Return whether it has not expired."""
+        return self.expires is None or datetime.datetime.now(datetime.UTC).date().isoformat() <= self.expires
 
 
 class Tokens:
-    """The tokens of a file, one on each line: its role, its hash, and a name to know it by.
+    """The tokens of a file: a line for each, with its role, its hash and a name to know it by.
 
     The file is read again when it has changed, so that a token can be taken back while the service runs.
 
@@ -28,36 +56,86 @@ class Tokens:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     tokens = Tokens(f"{folder}/tokens")
-    ...     tokens.role(tokens.add("analyst", "the statistician")), tokens.role("a guess")
-    ('analyst', None)
+    ...     made = tokens.add("analyst", "the statistician")
+    ...     tokens.role(made), tokens.role("a guess"), [each.name for each in tokens.all()]
+    ('analyst', None, ['the statistician'])
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = file_path(path)
         self._seen: tuple[int, int] | None = None
-        self._known: dict[str, tuple[str, str]] = {}
+        self._known: dict[str, Token] = {}
 
     def role(self, token: str) -> str | None:
         """Return the role of a token; None if it has none."""
-        return self.find(token)[0]
+        found = self.find(token)
+        return None if found is None else found.role
 
-    def find(self, token: str) -> tuple[str | None, str]:
-        """Return role and name of a token; None and "" if it is unknown."""
+    def find(self, token: str) -> Token | None:
+        """Return what is known of a token; None if it is unknown or has expired."""
         instance_of("token", token, str)
         self._read()
-        return self._known.get(_hash(token), (None, ""))
+        found = self._known.get(_hash(token))
+        return found if found is not None and found.valid() else None
 
-    def add(self, role: str, name: str) -> str:
-        """Return a new token, which is not kept: only its hash is."""
+    def all(self) -> list[Token]:
+        """Return all tokens of the file, those that have expired too."""
+        self._read()
+        return list(self._known.values())
+
+    def add(
+        self,
+        role: str,
+        name: str,
+        *,
+        person: str | None = None,
+        expires: str | None = None,
+        rate: float | None = None,
+        replaces: bool = False,
+    ) -> str:
+        """Return a new token, which is not kept: only its hash is.
+
+        `replaces` takes back all tokens of this name, in the same moment.
+        """
         one_of("role", role, ROLES)
         if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 100:
             raise ValueError(f"`name` must be a text of 1 to 100 printable characters, got {name!r:.60}")
+        if (role == "phone") != (person is not None):
+            raise ValueError("a phone needs the `person` whose it is, and nobody else has one")
+        if expires is not None:
+            datetime.date.fromisoformat(expires)
+        if rate is not None and not rate > 0.0:
+            raise ValueError(f"`rate` must be above 0 calls a second, got {rate}")
+        if replaces and name not in {each.name for each in self.all()}:
+            raise ValueError(f"there is no token {name!r} to replace")
         token = secrets.token_urlsafe(32)
+        line = json.dumps(Token(role, _hash(token), name, person, expires, rate)._asdict())
+        if replaces:
+            self._keep([each for each in self.all() if each.name != name], line)
+            return token
         # Made for its owner alone, whatever the umask; and appended, so that two commands lose no line.
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-            file.write(f"{role} {_hash(token)} {name}\n")
+            file.write(f"{line}\n")
         return token
+
+    def revoke(self, name: str) -> int:
+        """Take back all tokens of this name, and return how many there were."""
+        kept = [each for each in self.all() if each.name != name]
+        return self._keep(kept)
+
+    def forget(self, person: str) -> int:
+        """Take back the tokens of a person's phones."""
+        return self._keep([each for each in self.all() if each.person != person])
+
+    def _keep(self, kept: list[Token], *more: str) -> int:
+        lost = len(self.all()) - len(kept)
+        if lost:
+            with whole_file(self.path) as file:
+                os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
+                file.write_text("".join(f"{json.dumps(each._asdict())}\n" for each in kept) + "\n".join((*more, "")))
+                file.chmod(0o600)
+        return lost
 
     def _read(self) -> None:
         try:
@@ -66,10 +144,14 @@ class Tokens:
             self._known, self._seen = {}, None
             return
         if (seen := (status.st_mtime_ns, status.st_size)) != self._seen:
-            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
-            found = [match for line in lines if (match := _LINE.fullmatch(line.strip()))]
-            self._known = {match[2]: (match[1], match[3]) for match in found}
-            self._seen = seen
+            self._known, self._seen = {}, seen
+            for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
+                try:
+                    found = Token(**json.loads(line))
+                except (ValueError, TypeError):  # not a line of ours
+                    continue
+                if found.role in ROLES:
+                    self._known[found.hash] = found
 
 
 def _hash(token: str) -> str:

@@ -161,7 +161,7 @@ class _Reader:
             yield "the occasion of this person was opened before"
         yield from self._arm(body, None)
         self.named.add(point)
-        self.points[number], self.policies[number] = point, body["policy"]
+        self.points[number], self.policies[number] = point, [(body["allowance"] or body)["policy"], body["policy"]]
 
     def _arm(self, body: Body, given: str | None) -> Iterator[str]:
         """Draw the arm of somebody who is new."""
@@ -192,13 +192,17 @@ class _Reader:
         told = chances[body["drawn"]] if body["action"] == body["drawn"] else None
         if told != body["probability"]:
             yield "the probability is not that of the action"
-        if not body["rules"] and not self.replans and chances != self.policies[episode][step][body["state"]]:
+        if (
+            not body["rules"]
+            and not self.replans
+            and all(chances != policy[step][body["state"]] for policy in self.policies[episode])
+        ):
             yield "the probabilities are not those of the episode's policy, and no rule has changed them"
 
     def _drawn_ahead(self, episode: int, table: list[list[str]] | None) -> Iterator[str]:
         """Compare the actions that an app without a network was told with those that it would be answered."""
         for step, names in enumerate((self.secret and table) or ()):
-            for row, name in zip(self.policies[episode][step], names, strict=True):
+            for row, name in zip(self.policies[episode][0][step], names, strict=True):
                 if self.actions[self.draw(row, episode, step)] != name:
                     yield f"another action of step {step} was drawn ahead"
 

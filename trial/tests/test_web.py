@@ -18,7 +18,7 @@ from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database, StoreError
 from omg_trial.service import Service
-from omg_trial.tokens import ROLES, Tokens
+from omg_trial.tokens import RATES, ROLES, Tokens
 from omg_trial.trial_file.trial import Trial
 from omg_trial.web import app as web
 from omg_trial.web import server
@@ -27,11 +27,17 @@ from trial.tests.trials import desk
 ROOT = Path(__file__).parent.parent.parent
 CONTEXT = {"age": 50, "lives": "alone"}
 MAY = {
-    "/v1/episodes": "app",
-    "/v1/episodes/3/decisions": "app",
-    "/v1/episodes/3/outcomes": "app",
-    "/v1/episodes/3/close": "app",
+    "/v1/episodes": "app phone",
+    "/v1/episodes/3/decisions": "app phone",
+    "/v1/episodes/3/outcomes": "app phone",
+    "/v1/episodes/3/close": "app phone",
+    "/v1/people": "app",
     "/v1/people/p1/withdraw": "administrator",
+    "/v1/people/p1/erase": "administrator",
+    "/v1/pause": "administrator",
+    "/v1/resume": "administrator",
+    "/v1/stop": "administrator",
+    "/v1/publish": "administrator",
     "/v1/learn": "administrator",
     "/v1/roll-back": "administrator",
     "/v1/incidents/3/acknowledge": "administrator",
@@ -64,7 +70,9 @@ class Site:
         self.desk = at or desk()
         self.service = Service(self.desk)
         tokens = Tokens(folder / "tokens")
-        self.tokens = {role: tokens.add(role, f"the {role}") for role in ROLES}
+        self.tokens = {
+            role: tokens.add(role, f"the {role}", person="p1" if role == "phone" else None) for role in ROLES
+        }
         self.client = TestClient(web.make_app(self.service, tokens), raise_server_exceptions=False)
         self._keys = itertools.count()
 
@@ -86,11 +94,53 @@ def site(tmp_path):
 @pytest.mark.parametrize("path", MAY)
 def test_every_path_has_its_role(site, path):
     body = BODIES.get(path, {})
+    site.post("/v1/episodes", BODIES["/v1/episodes"])
     assert site.post(path, body, role=None).status_code == 401
     assert site.post(path, body, token="no such token").status_code == 401
     for role in ROLES:
         status = site.post(path, body, role=role).status_code
-        assert (status not in (401, 403)) == (role in (MAY[path], "administrator")), role
+        assert (status not in (401, 403)) == (role in (*MAY[path].split(), "administrator")), role
+
+
+@pytest.mark.parametrize(("path", "roles"), [("/v1/overview", "analyst blinded"), ("/v1/people/p1", "analyst blinded")])
+def test_whoever_looks_is_in_the_log_once_and_a_blinded_reader_sees_no_outcome(site, path, roles):
+    episode = site.post("/v1/episodes", BODIES["/v1/episodes"]).json()["episode"]
+    site.post(f"/v1/episodes/{episode}/decisions", BODIES["/v1/episodes/3/decisions"])
+    for role in (*ROLES, *ROLES):
+        told = site.client.get(path, headers={"Authorization": f"Bearer {site.tokens[role]}"})
+        assert (told.status_code == 200) == (role in (*roles.split(), "administrator")), role
+        assert told.status_code != 200 or ('"probability":0' in told.text) <= (role != "blinded")
+    looked = [event for event in site.desk.store.read() if event.kind == "looked"]
+    assert [event.body["actor"] for event in looked] == ["the analyst", "the blinded", "the administrator"]
+    assert {event.body.get("person") for event in looked} == {"p1" if "people" in path else None}
+
+
+def test_a_phone_may_call_for_its_person_only(site):
+    other = site.post("/v1/episodes", {"person": "p2", "context": CONTEXT}).json()["episode"]
+    mine = site.post("/v1/episodes", BODIES["/v1/episodes"], role="phone")
+    assert mine.status_code == 200
+    for episode, status in ((mine.json()["episode"], 200), (other, 403), (10**6, 403)):
+        made = site.post(f"/v1/episodes/{episode}/decisions", BODIES["/v1/episodes/3/decisions"], role="phone")
+        assert made.status_code == status
+    assert site.post("/v1/episodes", {"person": "p3", "context": CONTEXT}, role="phone").status_code == 403
+    actors = {event.body["actor"] for event in site.desk.store.read() if event.key}
+    assert any(re.fullmatch("phone [0-9a-f]{12}", actor) for actor in actors)
+    site.post("/v1/people/p1/erase", {"cause": "asked to"})
+    assert site.post("/v1/episodes", BODIES["/v1/episodes"], role="phone").status_code == 401
+
+
+def test_tokens_expire_are_replaced_and_revoked(tmp_path):
+    tokens = Tokens(tmp_path / "tokens")
+    old, past = tokens.add("app", "the phones"), tokens.add("analyst", "a guest", expires="2020-01-01")
+    new = tokens.add("app", "the phones", expires="2999-01-01", replaces=True)
+    assert [tokens.role(each) for each in (old, past, new)] == [None, None, "app"]
+    assert tokens.revoke("the phones") == 1
+    assert [each.name for each in Tokens(tmp_path / "tokens").all()] == ["a guest"]
+    assert (tmp_path / "tokens").stat().st_mode & 0o077 == 0
+    with pytest.raises(ValueError, match="a phone needs the `person`"):
+        tokens.add("phone", "somebody's")
+    with pytest.raises(ValueError, match="there is no token 'me' to replace"):
+        tokens.add("app", "me", replaces=True)
 
 
 def test_the_event_of_a_call_has_its_actor_and_a_retry_may_have_another(site):
@@ -226,7 +276,8 @@ def test_a_body_that_is_too_large_is_refused(site):
 
 
 def test_too_many_calls_are_refused(site, monkeypatch):
-    monkeypatch.setattr(web, "CALLS_PER_SECOND", 3.0)
+    monkeypatch.setitem(RATES, "app", 3.0)
+    monkeypatch.setitem(RATES, "administrator", 3.0)
     statuses = [site.post("/v1/policy", BODIES["/v1/policy"]).status_code for _ in range(8)]
     assert statuses.count(200) >= 3
     assert 429 in statuses

@@ -92,7 +92,7 @@ def test_the_trial_had_its_troubles(played, table):
     assert player.counts["erase"] == 1
     assert table["reward"].isna().any()
     assert player.desk.state.version.number >= player.days
-    assert len(player.desk.state.withdrawn) == 2
+    assert len(player.desk.state.withdrawn) + len(player.desk.state.erased) >= 2
     hours = pandas.to_datetime(table["local_time"].str[:19]).dt.hour
     assert set(hours) == {8, 14}, "by everybody's own clock"
     assert 0.05 < 1.0 - table["available"].mean() < 0.15
@@ -141,7 +141,7 @@ def test_the_statistician_gets_the_same_from_the_table_alone(played, table, log)
 def test_the_log_replays_to_the_bit(played):
     done = CliRunner().invoke(app, ["replay", str(played[1] / "trial.db")])
     assert done.exit_code == 0, done.output
-    assert "Equal to the log, bit for bit." in done.output
+    assert "All else is equal to the log, bit for bit." in done.output, "who was erased cannot be computed again"
 
 
 def test_contexts_come_back_as_they_were_sent(played, table):
@@ -174,7 +174,7 @@ def test_the_command_is_the_same_to_the_byte_with_the_same_seed_and_takes_a_func
     ):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
     assert second.exit_code == 0
-    model = ["--people-model", f"{__name__}:never"]
+    model = ["--calm", "--people-model", f"{__name__}:never"]
     done = CliRunner().invoke(app, [*options, str(tmp_path / "c"), *model])
     assert done.exit_code == 0, done.output
     assert (pandas.read_csv(tmp_path / "c" / "decisions.csv")["reward"].dropna() == 0.0).all()

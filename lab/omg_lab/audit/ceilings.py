@@ -12,9 +12,6 @@ from omg_cmdp.theory.rounds import Round
 from omg_lab.audit.claims import mixture_defect
 from omg_lab.audit.statements import Sides
 
-DELTA = 0.05
-"""The confidence of the ceiling is fixed before the run."""
-
 
 class _Told(NamedTuple):
     """What a ceiling needs to know of an agent; of its oracles only their class is used."""
@@ -36,7 +33,7 @@ class CeilingCheck:
     def sides(self, this: Round) -> Iterator[Sides]:
         """Yield both statements after an episode."""
         if self._episodes == 0 and None not in this.oracles:
-            made = RegretCeiling(_Told(this.truth.mdp.space, *this.oracles), delta=DELTA)
+            made = RegretCeiling(_Told(this.truth.mdp.space, *this.oracles))
             self._ceiling = None if made.reason else made
         self._episodes += 1
         self._regret += this.regret

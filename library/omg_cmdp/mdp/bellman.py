@@ -63,10 +63,19 @@ def scaled_returns(
     return least, most
 
 
-def optimal_policy(mdp: TabularMDP, *, bounds: ValueBounds | None = None) -> tuple[FloatArray, float]:
+def optimal_policy(
+    mdp: TabularMDP,
+    *,
+    bounds: ValueBounds | None = None,
+    costs: ArrayLike | None = None,
+    budgets: ArrayLike | None = None,
+) -> tuple[FloatArray, float]:
     """Return a deterministic optimal policy (H, S, A), one-hot, and its value; ties go to the lowest action.
 
     Q_h(s, a) = r_h(s, a) + Σ_s' P_h(s'|s, a)·V_{h+1}(s'),  V_h(s) = max_a Q_h(s, a) over admissible a,  V_H = 0.
+
+    With budgets it is the best policy whose expected costs ⟨q, c_j⟩ are at most b_j, from a linear program; it may have
+    to be random.
 
     Parameters
     ----------
@@ -74,14 +83,27 @@ def optimal_policy(mdp: TabularMDP, *, bounds: ValueBounds | None = None) -> tup
         The MDP.
     bounds : ValueBounds, optional
         Every V_h is moved into them: the policy then is optimal for an agent that knows them.
+    costs : array (J, S, A) or (J, H, S, A), optional
+        What decisions cost, any numbers; without `bounds`.
+    budgets : array (J,), optional
+        What an episode may cost in expectation. If no policy costs so little, the error says what is possible.
 
     Examples
     --------
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.25, 0.75]]), horizon=4)
     >>> optimal_policy(mdp)[1], optimal_policy(mdp, bounds=value_bounds(4, (0.0, 2.0)))[1]
     (3.0, 2.0)
+    >>> round(optimal_policy(mdp, costs=[[[0.0, 1.0]]], budgets=[2.0])[1], 9)  # the better action, half of the time
+    2.0
     """
     instance_of("mdp", mdp, TabularMDP)
+    if costs is not None or budgets is not None:
+        from omg_cmdp.mdp.budgets import optimum_within  # which builds on this module
+
+        if bounds is not None:
+            raise ValueError("`bounds` and `budgets` exclude each other; give one of them")
+        policy = optimum_within(mdp, costs, budgets)
+        return policy, policy_value(mdp, policy)
     if bounds is not None:
         instance_of("bounds", bounds, ValueBounds)
         if bounds.lows.shape != (mdp.horizon + 1,) or bounds.highs.shape != (mdp.horizon + 1,):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from omg_cmdp.mdp.budgets import Budgets, checked_budgets, checked_prices
 from omg_cmdp.mdp.occupancy import reachable_states
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
 from omg_cmdp.planning import rounding
+from omg_cmdp.planning.budgets import ALLOWED
 from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.validation import BoolArray, FloatArray, float_table, instance_of, one_of_shapes
 
@@ -22,6 +27,9 @@ def certificate(
     weights: ArrayLike | None = None,
     uncertainty: ArrayLike | None = None,
     floor: float = 0.0,
+    costs: ArrayLike | None = None,
+    budgets: ArrayLike | None = None,
+    prices: ArrayLike | None = None,
 ) -> float:
     """Return an upper bound on γ·(L(q*) - L(q)), or with uncertainty on L(q*) - L(q), q the occupancy of `policy`.
 
@@ -33,9 +41,11 @@ def certificate(
 
         L(q*) - L(q) <= Σ ½·√(u·q)·(x - 1)²/x + m·(x - 1 - ln x),
 
-    which also bounds the gap of the barrier with weights ½·√(u·q) + m. What rounding may have done is added to it
+    which also bounds the gap of the barrier with weights ½·√(u·q) + m. With budgets the bound is that of the rewards
+    r - λ·c, plus λ·max(b - ⟨q, c⟩, 0), for any prices λ >= 0. What rounding may have done is added to it
     (`planning/rounding.py` says how): the bound holds in exact arithmetic. Values without positive slacks prove
-    nothing, nor does a policy that is likely in a state that counts as unreachable: the answer is then inf.
+    nothing, nor does a policy that is likely in a state that counts as unreachable, or that exceeds a budget by more
+    than 1e-7 of the horizon times the largest cost: the answer is then inf.
 
     Parameters
     ----------
@@ -47,6 +57,10 @@ def certificate(
         The dual values V, any numbers.
     gamma, weights, uncertainty, floor
         The regulariser, as `plan` takes it.
+    costs, budgets
+        The budgets, as `plan` takes them.
+    prices : array (J,), optional
+        Any λ >= 0, with budgets.
 
     Examples
     --------
@@ -56,23 +70,66 @@ def certificate(
     """
     instance_of("mdp", mdp, TabularMDP)
     roots, barrier, scale = regulariser(mdp, gamma, weights, uncertainty, floor)
+    given = checked_budgets(mdp, costs, budgets)
+    if (given is None) != (prices is None):
+        raise ValueError(f"`prices` come with `budgets`, got {'prices' if given is None else 'budgets'} alone")
     table = float_table("values", values)
     one_of_shapes("values", table, (mdp.horizon, mdp.states))
     reached = reachable_states(mdp)
     counts = reached[:, :, None] & mdp.admissible
-    occupancy, of_occupancy, left_out = _occupancy(mdp, mdp.space.checked_policy(policy), reached)
+    plan = mdp.space.checked_policy(policy)
+    occupancy, of_occupancy, left_out = _occupancy(mdp, plan, reached)
     table = table * reached
-    q, z = occupancy[counts], slacks(mdp, table)[counts]
+    charges: list[tuple[float, FloatArray]] = []
+    size, unspent = table[:, :, None], 0.0
+    if given is not None and prices is not None:
+        scaled, spare = checked_prices(given, prices), _spare(mdp, plan, reached, given)
+        if not (spare >= -ALLOWED * mdp.horizon).all():
+            return float("inf")
+        lost = rounding.of_slacks(*plan.shape) * (np.abs(given.limits) + mdp.horizon)
+        charges, unspent = (
+            list(zip(scaled.tolist(), given.costs, strict=True)),
+            scale * float(scaled @ (np.maximum(spare, 0.0) + lost)),
+        )
+        after = np.abs(np.concatenate([table[1:], np.zeros((1, mdp.states))]))
+        size = np.abs(size) + (mdp.transition_steps @ after[:, None, :, None])[..., 0] + mdp.reward_steps
+        size = sum((price * np.abs(c) for price, c in charges), start=size)
+    q, z = occupancy[counts], slacks(mdp, table, charges)[counts]
     if not ((q > 0.0) & (z > 0.0)).all() or left_out > NEGLIGIBLE:
         return float("inf")
-    of_slack = rounding.of_slack(mdp.states) * table[:, :, None] + rounding.TINY
+    of_slack = rounding.of_slack(mdp.states + len(charges)) * size + rounding.TINY
     known, lost, u, m = (
         np.broadcast_to(each, counts.shape)[counts] for each in (of_occupancy, of_slack, roots, barrier)
     )
     error = 2.0 * known + lost / z + rounding.OF_TERM
     if not (error <= rounding.KNOWN_WITHIN).all():
         return float("inf")
-    return rounding.of_sum(q.size) * scale * float(_terms(u, m, q, z, error).sum())
+    return rounding.of_sum(q.size) * scale * float(_terms(u, m, q, z, error).sum()) + unspent
+
+
+def _spare(mdp: TabularMDP, policy: FloatArray, reached: BoolArray, given: Budgets) -> FloatArray:
+    """Return b - ⟨q, c⟩ (J,) with twice the digits, q the occupancy of the policy with rows that sum to 1."""
+    marginal, below = mdp.start, np.zeros(mdp.states)
+    terms = [[limit] for limit in given.limits.tolist()]
+    for h in range(mdp.horizon):
+        total = policy[h].sum(axis=1)
+        rest = np.array([math.fsum([*row, -one]) for row, one in zip(policy[h], total, strict=True)])
+        share = marginal / total * reached[h]
+        product, lost = _product(share, total)
+        share_below = ((marginal - product) - lost + below - share * rest) / total * reached[h]
+        q, q_below = _product(share[:, None], policy[h])
+        q_below = q_below + share_below[:, None] * policy[h]
+        for j, costs in enumerate(given.costs):
+            product, lost = _product(q, costs[h % len(costs)])
+            terms[j] += [*-product.ravel(), *-(lost + q_below * costs[h % len(costs)]).ravel()]
+        marginal, below = np.empty(mdp.states), np.empty(mdp.states)
+        for j in range(mdp.states):
+            rows = mdp.transition_steps[h % len(mdp.transition_steps)][:, :, j]
+            product, lost = _product(q, rows)
+            summands = [*product.ravel(), *(lost + q_below * rows).ravel()]
+            marginal[j] = math.fsum(summands)
+            below[j] = math.fsum([*summands, -marginal[j]])
+    return np.array([math.fsum(each) for each in terms])
 
 
 def _occupancy(mdp: TabularMDP, policy: FloatArray, reached: BoolArray) -> tuple[FloatArray, FloatArray, float]:
@@ -100,14 +157,19 @@ def _terms(u: FloatArray, m: FloatArray, q: FloatArray, z: FloatArray, error: Fl
     return np.asarray(of_roots + m * (excess - np.log1p(excess) + error * (np.abs(excess) + error)))
 
 
-def slacks(mdp: TabularMDP, values: FloatArray) -> FloatArray:
+def slacks(mdp: TabularMDP, values: FloatArray, charges: Sequence[tuple[float, FloatArray]] = ()) -> FloatArray:
     """Return z_h(s, a) = V_h(s) - r_h(s, a) - Σ P_h(s'|s, a)·V_{h+1}(s') for values (H, S), V_H = 0.
 
-    The sum is taken with twice the digits; `rounding` bounds its error.
+    `charges` are prices λ and costs c (K, S, A) whose products are added. The sum is taken with twice the digits;
+    `rounding` bounds its error.
     """
     after = np.concatenate([values[1:], np.zeros((1, mdp.states))])
     shape = (mdp.horizon, mdp.states, mdp.actions)
     slack, lost = rounding.difference(np.broadcast_to(values[:, :, None], shape), mdp.reward_steps)
+    for price, costs in charges:
+        product, of_product = _product(np.asarray(-price), costs)
+        slack, of_sum = rounding.difference(slack, product)
+        lost = lost + (of_sum - of_product)
     for j in range(mdp.states):
         product, of_product = _product(mdp.transition_steps[..., j], after[:, j, None, None])
         slack, of_sum = rounding.difference(slack, product)

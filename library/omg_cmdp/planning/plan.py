@@ -3,7 +3,7 @@
     plan(mdp, gamma=γ, weights=w)     max ⟨q, r⟩ + (1/γ)·Σ w·log q     (w = 1: line 8 of OMG-CMDP!, Levy et al. 2023)
     plan(mdp, uncertainty=u, floor=m) max ⟨q, r⟩ + Σ √(u·q) + m·Σ log q
 
-The sums run over the reachable, admissible (h, s, a).
+The sums run over the reachable, admissible (h, s, a). With costs and budgets, subject to ⟨q, c_j⟩ <= b_j.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy, one_thread
+from omg_cmdp.mdp.budgets import checked_budgets
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.planning.budgets import keep_within
 from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.validation import FloatArray
@@ -45,6 +47,8 @@ def plan(
     weights: ArrayLike | None = None,
     uncertainty: ArrayLike | None = None,
     floor: float = 0.0,
+    costs: ArrayLike | None = None,
+    budgets: ArrayLike | None = None,
     tolerance: float = 1e-9,
     start: Solution | None = None,
 ) -> Solution:
@@ -64,6 +68,11 @@ def plan(
         u >= 0, of the regulariser Σ √(u·q).
     floor : float, default 0
         The weight m of a barrier beside `uncertainty`.
+    costs : array (J, S, A) or (J, H, S, A), optional
+        What decisions cost, J <= 8 kinds of cost, any numbers.
+    budgets : array (J,), optional
+        What an episode may cost in expectation. A budget is met if the cost exceeds it by at most 1e-12 of the horizon
+        times the largest cost; one that the plan without budgets meets changes nothing.
     tolerance : float, default 1e-9
         What the plan is certified to: γ times the gap for the barrier (the paper asks for 1/(16T)), the gap itself with
         uncertainty.
@@ -81,9 +90,12 @@ def plan(
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[1.0, 0.0]]), horizon=1)
     >>> plan(mdp, gamma=1.0).policy.round(3)  # inverse gap weighting: 1/(λ + γ·gap)
     array([[[0.618, 0.382]]])
+    >>> plan(mdp, gamma=1.0, costs=[[[1.0, 0.0]]], budgets=[0.3]).policy.round(3)  # the first action costs 1
+    array([[[0.3, 0.7]]])
     """
     validation.instance_of("mdp", mdp, TabularMDP)
     roots, barrier, scale = regulariser(mdp, gamma, weights, uncertainty, floor)
+    given = checked_budgets(mdp, costs, budgets)
     tolerance = validation.positive_number("tolerance", tolerance)
     earlier = _NO_POLICY if start is None else _earlier_policy(mdp, start)
 
@@ -93,10 +105,10 @@ def plan(
         rows = sparse.sparse_rows(transitions, mask)
     with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
-        problem = transitions, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
-        policy, values, reached, iterations = solver.solve(*problem)
+        program = transitions, *rows, rewards, first, mask, horizon, roots, barrier
+        policy, values, reached, iterations = solver.solve(*program, 0.5 * tolerance / scale, earlier)
         if iterations == solver.HARD:
-            policy, values, reached, iterations = hard.solve_hard(*problem)
+            policy, values, reached, iterations = hard.solve_hard(*program, 0.5 * tolerance / scale, earlier)
     occupancy, gap = certifier.certify(transitions, rewards, first, mask, reached, roots, barrier, policy, values)
     certificate = gap * scale
     if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
@@ -109,8 +121,12 @@ def plan(
         status=Status.SOLVED if certificate <= tolerance else Status.STALLED,
         iterations=iterations,
     )
+    if given is not None:
+        with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
+            solution = keep_within(mdp, given, program, scale, tolerance, solution, start)
     if start is not None and solution.status is Status.STALLED:
-        cold = plan(mdp, gamma, weights=weights, uncertainty=uncertainty, floor=floor, tolerance=tolerance)
+        regular: dict[str, Any] = {"weights": weights, "uncertainty": uncertainty, "floor": floor}
+        cold = plan(mdp, gamma, **regular, costs=costs, budgets=budgets, tolerance=tolerance)
         return min(solution, cold, key=lambda either: either.certificate)
     return solution
 
@@ -129,7 +145,8 @@ def plan_many(
     workers : int, optional
         Number of threads; by default that of the cores.
     **options
-        What else `plan` takes, the same for all: `weights` or `uncertainty`, `floor`, `tolerance`, `start`.
+        What else `plan` takes, the same for all: `weights` or `uncertainty`, `floor`, `costs` and `budgets`,
+        `tolerance`, `start`.
 
     Examples
     --------

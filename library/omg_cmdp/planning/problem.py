@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from omg_cmdp.mdp.budgets import checked_budgets
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import read_arrays, write_arrays
 from omg_cmdp.planning.plan import plan
@@ -27,7 +28,7 @@ class Problem:
 
     Parameters
     ----------
-    mdp, gamma, weights, uncertainty, floor, tolerance
+    mdp, gamma, weights, uncertainty, floor, costs, budgets, tolerance
         As `plan` takes them.
 
     Examples
@@ -42,13 +43,16 @@ class Problem:
     weights: ArrayLike | None = None
     uncertainty: ArrayLike | None = None
     floor: float = 0.0
+    costs: ArrayLike | None = None
+    budgets: ArrayLike | None = None
     tolerance: float = 1e-9
 
     def __post_init__(self) -> None:
         instance_of("mdp", self.mdp, TabularMDP)
         regulariser(self.mdp, self.gamma, self.weights, self.uncertainty, self.floor)
+        checked_budgets(self.mdp, self.costs, self.budgets)
         positive_number("tolerance", self.tolerance)
-        for name in ("weights", "uncertainty"):
+        for name in ("weights", "uncertainty", "costs", "budgets"):
             if (value := getattr(self, name)) is not None:
                 self.__dict__[name] = frozen(float_table(name, value))
 

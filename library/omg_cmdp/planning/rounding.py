@@ -49,6 +49,11 @@ def of_occupancy(states: int, actions: int) -> float:
     return (states * actions + actions + 6) * EPSILON
 
 
+def of_slacks(horizon: int, states: int, actions: int) -> float:
+    """Return the error of b - ⟨q, c⟩ with an occupancy of twice the digits, relative to |b| + H·max |c|."""
+    return 16.0 * (horizon * (states * actions + actions + 10) * EPSILON) ** 2
+
+
 def of_sum(terms: int) -> float:
     """Return the factor by which a sum of positive terms may be too small."""
     return 1.0 + 2.0 * EPSILON * (terms + 16)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import dataclasses
 import enum
 
+import numpy as np
+
 from omg_cmdp.validation import FloatArray
+
+
+def _none() -> FloatArray:
+    return np.empty(0)
 
 
 class Status(enum.Enum):
@@ -19,6 +25,8 @@ class Status(enum.Enum):
 
     SOLVED = "The certified gap is within tolerance."
     STALLED = "No further progress at double precision; the certificate tells how far the plan may be from optimal."
+    INFEASIBLE = "No policy meets the budgets; `prices` prove it, and `least_costs` are possible, each alone."
+    NO_INTERIOR = "No policy is below all budgets; they were raised by 5e-8 of the horizon times the largest cost."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -40,6 +48,13 @@ class Solution:
         Why the planner stopped.
     iterations : int
         Steps of the interior-point method.
+    prices : array (J,)
+        With budgets, the prices λ >= 0: what one unit more of each budget would add to the optimum. If the status is
+        `INFEASIBLE`, weights of the costs whose sum exceeds that of the budgets under every policy (`least_excess`).
+    costs : array (J,)
+        With budgets, what the policy costs, computed from its own occupancy.
+    least_costs : array (J,)
+        The least that each cost can be, alone; only if the status is `INFEASIBLE` or `NO_INTERIOR`.
 
     Examples
     --------
@@ -62,3 +77,6 @@ class Solution:
     certificate: float
     status: Status
     iterations: int
+    prices: FloatArray = dataclasses.field(default_factory=_none)
+    costs: FloatArray = dataclasses.field(default_factory=_none)
+    least_costs: FloatArray = dataclasses.field(default_factory=_none)

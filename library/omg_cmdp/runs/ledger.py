@@ -16,6 +16,7 @@ from omg_cmdp.persistence import State, read_state
 from omg_cmdp.runs.ceilings import ceiling_line
 from omg_cmdp.runs.display import ledger_html
 from omg_cmdp.runs.pictures import draw_ledger
+from omg_cmdp.theory.ceiling.ceiling import DELTA
 from omg_cmdp.theory.ceiling.largest import Loss
 from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import FloatArray, instance_of, one_of
@@ -124,7 +125,7 @@ class Ledger:
         self._forgotten = 0
         self.interrupted = False
         """Whether Ctrl-C ended the simulation before its last episode."""
-        self.delta = 0.05
+        self.delta = DELTA
         """The probability with which the column `ceiling` may fail."""
         self._judge = judge
 

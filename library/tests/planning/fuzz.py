@@ -8,8 +8,16 @@ from collections import Counter
 
 import numpy as np
 
-from library.tests.planning.problems import PROBLEMS, duality_gap
-from omg_cmdp import Status
+from library.tests.planning.problems import (
+    KINDS_OF_BUDGETS,
+    PROBLEMS,
+    budget_problem,
+    duality_gap,
+    largest_costs,
+    spent,
+)
+from omg_cmdp import Status, certificate
+from omg_cmdp.planning import least_excess
 
 
 def fuzz(make, count, first_seed=0):
@@ -26,6 +34,69 @@ def fuzz(make, count, first_seed=0):
         elif not gap <= 1.01 * problem.tolerance:
             failures.append((seed, f"certificate {solution.certificate:.2e}, but the gap is {gap:.2e}"))
     return failures, iterations
+
+
+EXPECTED = {"interior": "SOLVED", "loose": "SOLVED", "infeasible": "INFEASIBLE"}
+"""What the status must be; for budgets with no room at all SOLVED or NO_INTERIOR, or STALLED with a certificate that is
+within a hundred times the tolerance."""
+
+
+def fuzz_budgets(count, first_seed=0, peer=None):
+    """Plan `count` problems within budgets; return the seeds that failed, with what was wrong, and the statuses.
+
+    `peer`, if given, returns the optimum of a problem, or None if it found none.
+    """
+    failures, statuses = [], Counter()
+    for seed in range(first_seed, first_seed + count):
+        kind = KINDS_OF_BUDGETS[seed % len(KINDS_OF_BUDGETS)]
+        problem = budget_problem(np.random.default_rng(seed), kind)
+        solution = problem.plan()
+        statuses[kind, solution.status.name] += 1
+        wrong = wrong_with(problem, solution, peer)
+        if (
+            solution.status is Status.STALLED
+            and kind not in EXPECTED
+            and solution.certificate <= 100 * problem.tolerance
+        ):
+            continue
+        if solution.status.name not in EXPECTED.get(kind, "SOLVED NO_INTERIOR"):
+            wrong = f"{solution.status.name}, certificate {solution.certificate:.2e}"
+        if wrong:
+            failures.append((seed, f"{kind}: {wrong}"))
+    return failures, statuses
+
+
+def wrong_with(problem, solution, peer=None):
+    """Return what is wrong with a plan within budgets, or None."""
+    mdp, limits = problem.mdp, {"costs": problem.costs, "budgets": problem.budgets}
+    if solution.status is Status.INFEASIBLE:
+        proven = least_excess(mdp, **limits, prices=solution.prices) > 0.0
+        return None if proven else "said to be infeasible, without proof"
+    regular = {name: getattr(problem, name) for name in ("gamma", "weights", "uncertainty", "floor")}
+    again = certificate(mdp, solution.policy, solution.values, **regular, **limits, prices=solution.prices)
+    over = (spent(mdp, solution.policy, problem.costs) - problem.budgets) / largest_costs(mdp, problem.costs)
+    if not again <= 1.001 * problem.tolerance:
+        return f"recomputed certificate {again:.2e}"
+    if not over.max() <= (1e-12 if solution.status is Status.SOLVED else 1e-7):
+        return f"a budget is exceeded by {over.max():.2e} of the largest cost"
+    best = None if peer is None else peer(problem)
+    reached = objective(problem, solution.occupancy)
+    if best is not None and not reached >= best - 1e-5 * (1.0 + abs(best)):
+        return f"the peer reached {best:.9g}, the plan {reached:.9g}"
+    return None
+
+
+def objective(problem, occupancy):
+    """Return ⟨q, r⟩ + Σ φ(q), over the tuples that `occupancy` reaches."""
+    held = occupancy > 0.0
+    q, u = occupancy[held], 0.0 if problem.uncertainty is None else problem.uncertainty
+    m = (
+        problem.floor
+        if problem.gamma is None
+        else (1.0 if problem.weights is None else problem.weights) / problem.gamma
+    )
+    u, m = (np.broadcast_to(each, occupancy.shape)[held] for each in (u, m))
+    return (occupancy * problem.mdp.reward_steps).sum() + (np.sqrt(u * q) + m * np.log(q)).sum()
 
 
 def main():
@@ -48,7 +119,12 @@ def main():
             print(f"  seed {seed}: {reason}")
         if len(failures) > 20:
             print(f"  and {Counter(reason.split(',')[0] for _, reason in failures[20:])}")
-    raise SystemExit(failed > 0)
+    count = arguments.count // 5
+    failures, statuses = fuzz_budgets(count, arguments.first_seed)
+    print(f"budgets: {count} problems, {len(failures)} failures; {dict(statuses)}")
+    for seed, reason in failures[:20]:
+        print(f"  seed {seed}: {reason}")
+    raise SystemExit(failed + len(failures) > 0)
 
 
 if __name__ == "__main__":

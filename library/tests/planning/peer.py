@@ -41,6 +41,9 @@ def solve_by_peer(
     *,
     weights: ArrayLike | None = None,
     uncertainty: ArrayLike | None = None,
+    floor: float = 0.0,
+    costs: ArrayLike = (),
+    budgets: ArrayLike = (),
     stacked: bool = False,
     **settings: Any,
 ) -> PeerSolution:
@@ -66,11 +69,18 @@ def solve_by_peer(
     linear = zip(_split(mdp.rewards, support, stacked), variables, strict=True)
     regulariser = zip(_split(table, support, stacked), variables, strict=True)
     objective = sum(r @ q for r, q in linear) + sum(c @ getattr(cp, concave)(q) for c, q in regulariser)
+    if floor > 0.0:
+        objective += floor * sum(cp.sum(cp.log(q)) for q in variables)
+    for table, budget in zip(np.asarray(costs), np.asarray(budgets), strict=True):
+        split = zip(_split(table, support, stacked), variables, strict=True)
+        equations.append(sum(c @ q for c, q in split) <= budget)
     problem: Any = cp.Problem(cp.Maximize(objective), equations)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `status` tells of an inaccurate solution
         problem.solve(solver=cp.CLARABEL, **settings)
     for q in variables:
+        if q.value is None:
+            raise ArithmeticError(f"Clarabel found nothing: {problem.status}")
         q.value = q.value.clip(min=0.0)  # an interior point may end a rounding error below 0
     occupancy = np.zeros(support.shape)
     occupancy[support] = np.concatenate([q.value for q in variables])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from library.tests.random_mdps import by_step, random_mdp
-from omg_cmdp import Problem, TabularMDP
+from omg_cmdp import Problem, TabularMDP, occupancy_measure
 from omg_cmdp.mdp import reachable_states
+from omg_cmdp.mdp.bellman import best_response
 
 EPISODES = 1_000_000
 
@@ -35,6 +38,47 @@ def floored_problem(rng, **fixed):
 
 
 PROBLEMS = [barrier_problem, root_problem, floored_problem]
+
+KINDS_OF_BUDGETS = ("interior", "loose", "infeasible", "equal", "edge")
+
+
+def budget_problem(rng, kind, **fixed):
+    """Return a problem with 1 to 8 budgets, and costs of any sign over six orders of magnitude.
+
+    The budgets are what a policy of full support costs, and a little more ("interior") or much more ("loose"); that
+    cost exactly, from above and from below ("equal"); what the cheapest policy for a mixture of the costs costs
+    ("edge"), or a little less ("infeasible").
+    """
+    problem = PROBLEMS[rng.integers(len(PROBLEMS))](rng, **fixed)
+    mdp, count = problem.mdp, int(rng.choice([1, 1, 1, 2, 3, 8]))
+    shape = (count, *_table_shape(rng, mdp))
+    costs = rng.uniform(-1.0, 1.0, shape) if rng.random() < 0.5 else rng.random(shape) * (rng.random(shape) < 0.4)
+    costs *= mdp.admissible * 10.0 ** rng.uniform(-3, 3, (count, *[1] * (len(shape) - 1)))
+    size = largest_costs(mdp, costs)
+    if kind in ("infeasible", "edge"):
+        weights = np.tensordot(rng.dirichlet(np.ones(count)) / size, costs, 1)
+        budgets = spent(mdp, best_response(mdp, -weights if weights.ndim == 3 else -weights[None])[0], costs)
+        budgets -= size * 10.0 ** rng.uniform(-6, -1) * (kind == "infeasible")
+    else:
+        policy = rng.dirichlet(np.ones(mdp.actions), (mdp.horizon, mdp.states)) + 1e-3
+        policy *= mdp.admissible
+        budgets = spent(mdp, policy / policy.sum(axis=2, keepdims=True), costs)
+        budgets += size * {"interior": 10.0 ** rng.uniform(-4, -1), "loose": 1.0, "equal": 0.0}[kind]
+    if kind == "equal":
+        costs, budgets = np.concatenate([costs[:1], -costs[:1]]), np.array([budgets[0], -budgets[0]])
+    return dataclasses.replace(problem, costs=costs, budgets=budgets)
+
+
+def largest_costs(mdp, costs):
+    """Return horizon times the largest cost, (J,); 1 where all costs are zero."""
+    size = mdp.horizon * np.abs(costs).reshape(len(costs), -1).max(axis=1)
+    return np.where(size > 0.0, size, 1.0)
+
+
+def spent(mdp, policy, costs):
+    """Return what `policy` costs, (J,)."""
+    occupancy = occupancy_measure(mdp, policy)
+    return np.array([(occupancy * each).sum() for each in costs])
 
 
 def combination_lock(states, actions, horizon, slip=0.0, **tables):

@@ -213,6 +213,7 @@ EXAMPLES = {
     "mdp.reachable_states": lambda: {"mdp": MDP},
     "mdp.squared_hellinger": lambda: {"p": [0.5, 0.5], "q": np.array([[0.1, 0.9], [1.0, 0.0]])},
     "planning.Problem": lambda: {"mdp": MDP, "gamma": 10.0, "weights": np.ones((S, A)), "tolerance": 1e-6},
+    "planning.least_excess": lambda: {"mdp": MDP, "costs": np.ones((1, S, A)), "budgets": [1.0], "prices": [2.0]},
     "planning.certificate": lambda: {"mdp": MDP, "policy": UNIFORM, "values": np.ones((H, S)) * [[9], [4]], "gamma": 3},
     "planning.plan": lambda: {"mdp": MDP, "gamma": 10.0, "weights": np.ones((S, A)), "start": omg.plan(MDP, 9.0)},
     "planning.plan_many": lambda: {"mdps": [MDP, MDP], "gamma": 10.0, "tolerance": 1e-6, "workers": 1},

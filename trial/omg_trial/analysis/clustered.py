@@ -50,7 +50,7 @@ class ClusteredEstimate:
     @property
     def standard_errors(self) -> FloatArray:
         """Standard errors of the coefficients, shape (p,)."""
-        return np.sqrt(np.diag(self.covariance))
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))  # rounding, where nothing varies
 
     def interval(self, level: float = 0.95) -> FloatArray:
         """Return Student's intervals of the coefficients, shape (p, 2)."""

@@ -87,16 +87,40 @@ def check(file: TrialPath, people: Annotated[int, typer.Option(min=1, help="Peop
 @command
 def token(
     file: TrialPath,
-    role: Annotated[str, typer.Argument(metavar="app|analyst|administrator")],
+    role: Annotated[str, typer.Argument(metavar="app|phone|analyst|blinded|administrator")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="To know it by.")],
     tokens: TokensPath = None,
+    person: Annotated[str | None, typer.Option(help="Whose phone it is; it may call for this person only.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="The last day on which it is valid.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Calls a second; by default 5 of a phone, 500 of others.")] = None,
+    replaces: Annotated[bool, typer.Option("--replaces", help="Take back the tokens of this name.")] = False,
 ) -> None:
-    """Make a token, and print it. Only its hash is kept, in a file; delete its line to revoke it."""
+    """Make a token, and print it. Only its hash is kept, in a file."""
     from omg_trial.tokens import Tokens
     from omg_trial.trial_file import Trial
 
     Trial.read(file)
-    typer.echo(Tokens(tokens or file.with_suffix(".tokens")).add(role, name))
+    known = Tokens(tokens or file.with_suffix(".tokens"))
+    typer.echo(known.add(role, name, person=person, expires=expires, rate=rate, replaces=replaces))
+
+
+@command
+def tokens(
+    file: TrialPath,
+    tokens: TokensPath = None,
+    revoke: Annotated[str | None, typer.Option(metavar="NAME", help="Take back the tokens of this name.")] = None,
+) -> None:
+    """List the tokens of a trial, or take some back; a service that runs notices it at once."""
+    from omg_trial.tokens import Tokens
+
+    known = Tokens(tokens or file.with_suffix(".tokens"))
+    if revoke is not None and not known.revoke(revoke):
+        raise ValueError(f"there is no token {revoke!r}")
+    for each in known.all():
+        until = "" if each.expires is None else f", until {each.expires}{'' if each.valid() else ' (expired)'}"
+        typer.echo(plain(f"{each.role} {each.hash[:12]} {each.name}{until}"))
 
 
 @command

@@ -127,8 +127,8 @@ class Client:
         """Return the decision for a step; nothing is drawn for somebody who is not `available`.
 
         Without a network it is the one that the service would make, from the table with which the episode was opened;
-        the service hears of it later, and its `event` is None. If the trial's rules may change decisions there is no
-        such table, and `UnreachableError` is raised.
+        the service hears of it later, and its `event` is None. With weekly limits the table is an allowance, which
+        ends with the person's week. Without a table, or after that, `UnreachableError` is raised.
         """
         path, body = _path(episode, "decisions"), {"step": step, "state": state, "available": available}
         with self._lock:
@@ -136,11 +136,11 @@ class Client:
             try:
                 decided = self._ask(call)
             except UnreachableError:
-                known = self._known_decision(episode, step, state) if available else None
+                known = self._outbox.known_decision(episode, step, state) if available else None
                 if known is None:
                     raise
                 # The service would draw the same; if it had heard the first call, it gives the same answer to this one.
-                self._outbox.call(path, {**body, "action": known["action"]}, waits=True)
+                self._outbox.call(path, {**body, "action": known["action"], **self._outbox.proof(episode)}, waits=True)
                 decided = known
             self._outbox.done(call)
             return decided
@@ -267,24 +267,6 @@ class Client:
     def _headers(self, call: QueuedCall) -> dict[str, str]:
         seen = self._outbox.seen
         return {"Idempotency-Key": call.key, **({} if seen is None else {"Log-Seen": seen})}
-
-    def _known_decision(self, episode: int, step: int, state: str) -> dict[str, Any] | None:
-        opened = self._outbox.opened(episode)
-        if opened is None or opened["drawn"] is None:
-            return None
-        if state not in opened["states"] or not 0 <= step < opened["horizon"]:
-            return None
-        place = opened["states"].index(state)
-        action = opened["drawn"][step][place]
-        probability = opened["policy"][step][place][opened["actions"].index(action)]
-        fallback = {"source": opened["source"], "cause": opened["cause"], "rules": []}
-        made = {"episode": episode, "event": None, "step": step, "action": action, "probability": probability}
-        return {
-            **made,
-            "available": True,
-            "version": opened["version"],
-            "fallback": None if opened["source"] == "plan" else fallback,
-        }
 
 
 def _path(episode: int, what: str) -> str:

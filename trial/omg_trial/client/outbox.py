@@ -7,6 +7,7 @@ and restarts, and so is one call however often it is sent. What was answered is 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
 import secrets
@@ -100,6 +101,34 @@ class Outbox:
         row = self._file.execute("SELECT opened FROM episodes WHERE episode = ?", (episode,)).fetchone()
         return None if row is None else json.loads(row[0])
 
+    def known_decision(self, episode: int, step: int, state: str) -> dict[str, Any] | None:
+        """Return the decision that the service would make, from the table with which the episode was opened."""
+        opened = self.opened(episode)
+        if opened is None or opened["drawn"] is None:
+            return None
+        if opened["allowance"] is not None and _now() >= datetime.datetime.fromisoformat(opened["allowance"]["until"]):
+            return None
+        if state not in opened["states"] or not 0 <= step < opened["horizon"]:
+            return None
+        place = opened["states"].index(state)
+        action = opened["drawn"][step][place]
+        probability = opened["policy"][step][place][opened["actions"].index(action)]
+        fallback = {"source": opened["source"], "cause": opened["cause"], "rules": []}
+        made = {"episode": episode, "event": None, "step": step, "action": action, "probability": probability}
+        return {
+            **made,
+            "available": True,
+            "version": opened["version"],
+            "fallback": None if opened["source"] == "plan" else fallback,
+        }
+
+    def proof(self, episode: int) -> dict[str, str]:
+        """Return what goes with a decision that was made without a network: the signature of the allowance, and now."""
+        opened = self.opened(episode)
+        if opened is None or opened["allowance"] is None:
+            return {}
+        return {"device_time": _now().isoformat(), "allowance": opened["allowance"]["signature"]}
+
     def keep(self, opened: dict[str, Any], call: QueuedCall) -> None:
         """Keep how an episode was opened, and the call: made again while the episode is under way, it is the same."""
         row = opened["episode"], json.dumps(opened), call.number
@@ -125,6 +154,10 @@ class Outbox:
             self._file.execute("BEGIN IMMEDIATE")
             yield
             self._file.execute("REPLACE INTO seen VALUES (1, ?)", (self.seen,))
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 def _json(body: dict[str, Any]) -> str:

@@ -18,6 +18,13 @@ class PolicyAnswer(BaseModel):
     policy: list[list[list[float]]]
 
 
+class Allowed(BaseModel):
+    """Leave to act without a network although the week has limits; `policy` and `drawn` keep them on every path."""
+
+    until: str
+    signature: str = Field(description="To be sent with every decision that was made without a network.")
+
+
 class Opened(PolicyAnswer):
     """An episode: its number, and its whole policy."""
 
@@ -30,6 +37,7 @@ class Opened(PolicyAnswer):
         description="The action of every step and state, as a decision would answer it: an app without a network may "
         "act by it and tell later. null unless the trial file says `offline`, or if a rule or replanning can change it."
     )
+    allowance: Allowed | None = Field(description="null if the week has no limits, or no app acts without a network.")
 
 
 class Fallback(BaseModel):
@@ -83,6 +91,12 @@ class Erased(BaseModel):
     """A person whose key was destroyed."""
 
     erased: bool
+    event: int
+
+
+class Looked(BaseModel):
+    """A look that was noted."""
+
     event: int
 
 

@@ -95,6 +95,7 @@ Cause = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_prin
 Zone = Annotated[str, Field(max_length=60, examples=["Europe/Berlin"]), AfterValidator(_zone)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-02"]), AfterValidator(_day)]
 DeviceTime = Annotated[str, Field(max_length=40, examples=["2026-11-02T09:00:00+01:00"]), AfterValidator(_with_zone)]
+Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
@@ -125,6 +126,8 @@ class KeyedCall(NamedTuple):
     """The `mark` of the last event that the caller knows of."""
     actor: str | None = None
     """The name of the caller's token; None for the service itself. It is no part of the call: tokens are replaced."""
+    bound: str | None = None
+    """The only person that the caller may call about, as it is their phone; None for any."""
 
 
 class Answer(NamedTuple):
@@ -164,6 +167,7 @@ class Decide(Call):
         default=True, description="Whether the person can be asked to do something now; if not, nothing is drawn."
     )
     device_time: DeviceTime | None = Field(default=None, description="The time by the clock of the device.")
+    allowance: Signature | None = Field(default=None, description="With `action`: the signature of the allowance.")
 
     @model_validator(mode="after")
     def _was_available(self) -> Decide:
@@ -196,9 +200,10 @@ class Close(Call):
 
 
 class Withdraw(Call):
-    """Take a person out of the trial. The body is empty."""
+    """Take a person out of the trial; nobody has to give a reason for that."""
 
     name, target = "withdraw", "person"
+    cause: Cause | None = None
 
 
 class Erase(Call):
@@ -206,6 +211,14 @@ class Erase(Call):
 
     name, target = "erase", "person"
     cause: Cause = Field(description="Why. It stays in the log: do not name the person.")
+
+
+class Look(Call):
+    """Note that somebody has looked at a person, or at all. The service makes this call itself."""
+
+    name = "look"
+    what: str
+    person: Person | None = None
 
 
 class Enrol(Call):
@@ -272,6 +285,7 @@ class RollBack(Call):
 
     name = "roll back"
     version: Count
+    cause: Cause | None = None
 
 
 class Acknowledge(Call):

@@ -7,10 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.validation import FloatArray
 from omg_trial.contract import Refusal, answers, calls, context_text
-from omg_trial.decisions import ChosenPolicy, DecisionInputs, PolicySource, choose_policy, decide_step, draw_ahead
+from omg_trial.decisions import (
+    ChosenPolicy,
+    DecisionInputs,
+    PolicySource,
+    choose_policy,
+    decide_step,
+    draw_ahead,
+    grant_allowance,
+)
 from omg_trial.episodes import Record, StepDecision
+from omg_trial.handlers.allowances import check_allowance, sign_allowance
 from omg_trial.handlers.handled import Handled, find_episode
 from omg_trial.handlers.people import check_day, check_halt, find_participant
 from omg_trial.people.participants import Participant
@@ -36,18 +44,14 @@ def handle_open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
     made = _format_policy(at, chosen)
     about = {"person": call.person, "occasion": occasion, "context": context, "arm": person.arm, "zone": person.zone}
     # The number of the event is the name of the episode: unique for ever, without a counter of its own.
-    drawn = _told(at, person, call.available, occasion, call.person, chosen.policy)
-    answer = _format_opening(at, made, at.number, drawn)
-    asked = {"available": call.available, "device_time": call.device_time}
+    allowance = grant_allowance(at, person, call.person, occasion, chosen.policy) if call.available else None
+    asked = {
+        "available": call.available,
+        "device_time": call.device_time,
+        "allowance": allowance and allowance._asdict(),
+    }
+    answer = _format_opening(at, {**about, **made, "allowance": allowance}, at.number, person, call.available)
     return Handled("opened", {**about, **made, **asked, "gamma": chosen.gamma}, answer)
-
-
-def _told(
-    at: DecisionInputs, person: Participant, available: bool, occasion: str, name: str, policy: FloatArray
-) -> list[list[str]] | None:
-    """Return the draws that an app without a network is told: none if nothing would be drawn."""
-    halted = at.state.halted or person.paused or at.state.halted_actions
-    return None if halted or not available else draw_ahead(at, name, occasion, policy)
 
 
 def _reopen(at: DecisionInputs, record: Record, context: str, available: bool) -> Handled:
@@ -56,26 +60,34 @@ def _reopen(at: DecisionInputs, record: Record, context: str, available: bool) -
         raise Refusal(409, f"the occasion of this person is episode {record.number}, which is closed")
     if record.context != context:
         raise Refusal(409, "`context`: the occasion was opened with another one")
-    names = ("version", "source", "cause", "certificate", "policy")
     if record.available != available:
         raise Refusal(409, "`available`: the occasion was opened with another one")
-    person = at.state.people[record.person]
-    drawn = _told(at, person, available, record.occasion, record.person, np.array(record.policy))
-    answer = _format_opening(at, {name: vars(record)[name] for name in names}, record.number, drawn)
+    answer = _format_opening(at, vars(record), record.number, at.state.people[record.person], available)
     return Handled("reopened", {"episode": record.number}, answer)
 
 
 def _format_opening(
-    at: DecisionInputs, made: dict[str, Any], episode: int, drawn: list[list[str]] | None
+    at: DecisionInputs, made: Mapping[str, Any], episode: int, person: Participant, available: bool
 ) -> answers.Opened:
+    """Return the answer; an app without a network is told no draws if nothing would be drawn."""
+    name, occasion, allowance = made["person"], made["occasion"], made["allowance"]
+    policy = made["policy"] if allowance is None else allowance.policy
+    halted = at.state.halted or person.paused or at.state.halted_actions or not available
+    ahead = None if halted else draw_ahead(at, name, occasion, np.array(policy), allowed=allowance is not None)
+    allowed = None
+    if allowance is not None:
+        signature = sign_allowance(at, episode, name, occasion, allowance.until)
+        allowed = answers.Allowed(until=allowance.until, signature=signature)
     return answers.Opened(
-        **made,
+        **{each: made[each] for each in ("version", "source", "cause", "certificate")},
+        policy=policy,
+        allowance=allowed,
         episode=episode,
         event=at.number,
         horizon=at.trial.space.horizon,
         states=list(at.trial.states),
         actions=list(at.trial.actions),
-        drawn=drawn,
+        drawn=ahead,
     )
 
 
@@ -103,8 +115,9 @@ def handle_decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handl
     if call.step in record.choices:
         _check_repeated(trial, call, made := record.choices[call.step])
         body: dict[str, Any] = {"episode": episode, "step": call.step}
-        asked = {"available": call.available, "device_time": call.device_time}
+        asked = {name: vars(call)[name] for name in ("available", "device_time", "allowance")}
         return Handled("repeated", {**body, **asked}, _format_decision(at, {**body, **made._asdict()}))
+    check_allowance(at, record, call)
     person = at.state.people[record.person]
     if call.action is None:
         check_day(at, person, at.now)

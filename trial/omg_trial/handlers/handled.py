@@ -29,6 +29,15 @@ def find_episode(at: DecisionInputs, episode: int, *, is_open: bool = False) -> 
     return record
 
 
+def check_bound(at: DecisionInputs, fields: dict[str, Any], bound: str | None) -> None:
+    """Refuse a call of somebody's phone about anybody else."""
+    if bound is None:
+        return
+    episode = at.state.episodes.get(fields.get("episode", 0))
+    if bound not in (fields.get("person"), None if episode is None else episode.person):
+        raise Refusal(403, "the token is of the phone of another person")
+
+
 def find_person(at: DecisionInputs, person: str) -> list[int]:
     """Return the episodes of a person; `Refusal` if nobody has that name, or who had it has withdrawn."""
     if at.state.has_left(person):

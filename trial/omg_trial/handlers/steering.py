@@ -11,7 +11,9 @@ from omg_trial.keys.marks import alias_of
 def handle_withdraw(at: DecisionInputs, call: calls.Withdraw, person: str) -> Handled:
     """Take a person out."""
     find_person(at, person)
-    return Handled("withdrawn", {"person": person}, answers.Withdrawn(withdrawn=True, event=at.number))
+    return Handled(
+        "withdrawn", {"person": person, "cause": call.cause}, answers.Withdrawn(withdrawn=True, event=at.number)
+    )
 
 
 def handle_erase(at: DecisionInputs, call: calls.Erase, person: str) -> Handled:
@@ -26,6 +28,12 @@ def handle_erase(at: DecisionInputs, call: calls.Erase, person: str) -> Handled:
     return Handled("erased", {"person": alias, "cause": call.cause}, answers.Erased(erased=True, event=at.number))
 
 
+def handle_look(at: DecisionInputs, call: calls.Look, _: None) -> Handled:
+    """Note that somebody has looked."""
+    body = {"what": call.what, **({} if call.person is None else {"person": call.person})}
+    return Handled("looked", body, answers.Looked(event=at.number))
+
+
 def handle_learn(at: DecisionInputs, call: calls.Learn, _: None) -> Handled:
     """Begin to learn."""
     if at.state.learning is not None:
@@ -38,7 +46,11 @@ def handle_roll_back(at: DecisionInputs, call: calls.RollBack, _: None) -> Handl
     earlier = [version.number for version in at.state.versions[:-1]]
     if call.version not in earlier:
         raise Refusal(409, f"`version`: only versions before the one in use can be used again: {earlier}")
-    return Handled("rolled back", {"version": call.version}, answers.RolledBack(version=call.version, event=at.number))
+    return Handled(
+        "rolled back",
+        {"version": call.version, "cause": call.cause},
+        answers.RolledBack(version=call.version, event=at.number),
+    )
 
 
 def handle_acknowledge(at: DecisionInputs, call: calls.Acknowledge, incident: int) -> Handled:

@@ -27,6 +27,7 @@ _HANDLERS: dict[str, Callable[..., Handled]] = {
     "publish": steering.handle_publish,
     "withdraw": steering.handle_withdraw,
     "erase": steering.handle_erase,
+    "look": steering.handle_look,
     "learn": steering.handle_learn,
     "roll back": steering.handle_roll_back,
     "acknowledge": steering.handle_acknowledge,

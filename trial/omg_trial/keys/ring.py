@@ -62,12 +62,12 @@ class KeyRing:
         if path is not None and path.exists():
             self._load(path)
 
-    def found(self) -> None:
-        """Make the secret, and keep it; one that was kept for a trial without people is taken."""
+    def found(self, secret: str | None = None) -> None:
+        """Make the secret, or take that of a rehearsal, and keep it; one that was kept without people is taken."""
         if any(name.startswith(ALIAS) for name in self._keys):
             raise KeyFileError(f"{self.path} has the keys of another trial: move it away, or name another key file")
         if not self.secret:
-            self.secret = secrets.token_hex(32)
+            self.secret = secrets.token_hex(32) if secret is None else secret
             if self.path is not None:
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             self._write(["format", "secret"])

@@ -36,6 +36,10 @@ class WeekAccount(NamedTuple):
         """Return the account of a week, which begins with nothing."""
         return self if self.week == week else WeekAccount(week)
 
+    def plus(self, week: str, action: int | None, chances: Sequence[float] | None) -> WeekAccount:
+        """Return the account after a decision of a week; the app may say late what it did in an earlier one."""
+        return self if week < self.week else self.of(week).after(action, chances)
+
     def after(self, action: int | None, chances: Sequence[float] | None) -> WeekAccount:
         """Return the account after one more decision; `chances` is None if nothing was drawn."""
         taken = self.taken if action is None else (*self.taken, action)

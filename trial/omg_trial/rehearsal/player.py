@@ -93,8 +93,7 @@ class Player:
         self.seconds: list[float] = []
         """Seconds that an opening took, with its plan."""
         self._late: list[tuple[datetime.datetime, Call]] = []
-        if hasattr(store, "keys"):  # SHIM
-            store.keys.secret = hashlib.sha256(f"rehearsal {seed}".encode()).hexdigest()
+        store.keys.found(hashlib.sha256(f"rehearsal {seed}".encode()).hexdigest())
         self._start()
         self._enrol()
 
@@ -165,7 +164,7 @@ class Player:
             self._remove("erase", next(phone for phone in self.phones if phone.here))
 
     def _remove(self, call: str, phone: Phone) -> None:
-        self._ask([("withdraw", {"person": phone.name})])  # SHIM "cause": f"rehearsal: {call}"
+        self._ask([(call, {"person": phone.name} | ({"cause": "rehearsal"} if call == "erase" else {}))])
         phone.here, phone.episode = False, None
         self.counts[call] += 1
 

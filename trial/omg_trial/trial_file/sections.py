@@ -54,6 +54,8 @@ class Head(FileTable):
     """The last day on which anything is decided, by each person's own clock."""
     offline: bool = False
     """Whether an app must act without a network: it is then told all draws when an episode opens."""
+    allowances: bool = False
+    """Whether it may also where the week has limits: probabilities then assume the worst of later states."""
 
 
 class States(FileTable):

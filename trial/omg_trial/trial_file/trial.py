@@ -47,6 +47,8 @@ class Trial:
         Name of the trial.
     offline : bool
         Whether an app must act without a network, and is told all draws when an episode opens.
+    allowances : bool
+        Whether that holds also where the week has limits.
     states, actions : tuple of str
         Their names, in the order of their indices.
     space : Space
@@ -105,7 +107,7 @@ class Trial:
     def __init__(self, file: TrialFile, text: str) -> None:
         rewards, learning, exploration, window = file.rewards, file.learning, file.exploration, file.window
         self.name, self.zone = file.trial.name, zoneinfo.ZoneInfo(file.trial.time_zone)
-        self.offline = file.trial.offline
+        self.offline, self.allowances = file.trial.offline, file.trial.allowances
         self.states, self.actions, self.labels = file.states.names, file.actions.names, file.context.labels
         self.space, self.features = read_space(file), read_features(file.context)
         self.limits, self.fallback = read_limits(file, self.space), read_fallback(file, self.space)

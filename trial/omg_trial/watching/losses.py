@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
+from omg_cmdp.theory.ceiling.ceiling import DELTA, RegretCeiling
 from omg_cmdp.validation import FloatArray
 from omg_trial.decisions import steps_may_differ
 from omg_trial.desk import Desk
@@ -30,7 +30,6 @@ from omg_trial.watching.process import Process
 from omg_trial.watching.verdicts import GREEN, Verdict, yellow_if
 from omg_trial.watching.view import WEEK, TrialView
 
-DELTA = 0.05
 MOST_READ = 2000
 """The number of events that are read from the log between two batches of calls."""
 

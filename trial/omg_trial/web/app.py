@@ -20,13 +20,11 @@ from omg_trial.handlers.episodes import show_policy
 from omg_trial.log.database import StoreError
 from omg_trial.log.events import canonical
 from omg_trial.service import Service
-from omg_trial.tokens import Tokens
+from omg_trial.tokens import RATES, Token, Tokens
 from omg_trial.web.metrics import Metrics
 from omg_trial.web.views import add_views
 
 LARGEST_BODY = 64 * 1024
-CALLS_PER_SECOND = 500.0
-"""Rate and burst limit per token."""
 _JSON = "application/json"
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -101,14 +99,14 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
         responses=_REFUSALS,
     )
     gate = _Gate(tokens)
-    by_app, by_analyst, by_administrator = gate.of("app"), gate.of("analyst"), gate.of("administrator")
+    by_app, by_phone, by_administrator = gate.of("app"), gate.of("app", "phone"), gate.of("administrator")
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(StoreError, _not_kept)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_middleware(_Door)
     app.state.process, metrics = service.process, Metrics()
-    add_views(app, service, metrics, by_analyst)
+    add_views(app, service, metrics, gate.of)
 
     def add_call(path: str, name: str, answer: type[BaseModel], role: Any) -> None:
         model = offered.calls[name]
@@ -118,19 +116,21 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
             body: model,  # type: ignore[valid-type]
             key: Key,
             target: Annotated[Any, Depends(_TARGETS[model.target])],
-            actor: Annotated[str, role],
+            token: Annotated[Token, role],
             seen: Seen = None,
         ) -> Response:
             with metrics.seconds.labels(name).time():
-                request = KeyedCall(body, target, key, seen, actor)
+                request = KeyedCall(body, target, key, seen, token.actor, token.person)
                 made = await asyncio.wrap_future(service.submit(request))
+            if name == "erase":
+                tokens.forget(target)  # those of their phones, which name them
             # The stored text as it is: a repeated call gets the same bytes.
             return Response(made.text, media_type=_JSON, headers={"Log-Head": made.mark})
 
-    add_call("/v1/episodes", "open", answers.Opened, by_app)
-    add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, by_app)
-    add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, by_app)
-    add_call("/v1/episodes/{episode}/close", "close", answers.Closed, by_app)
+    add_call("/v1/episodes", "open", answers.Opened, by_phone)
+    add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, by_phone)
+    add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, by_phone)
+    add_call("/v1/episodes/{episode}/close", "close", answers.Closed, by_phone)
     add_call("/v1/people", "enrol", answers.Enrolled, by_app)
     add_call("/v1/pause", "pause", answers.Steered, by_administrator)
     add_call("/v1/resume", "resume", answers.Steered, by_administrator)
@@ -146,7 +146,9 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
         text = await asyncio.wrap_future(service.submit(lambda at: canonical(look(at).model_dump())))
         return Response(text, media_type=_JSON)
 
-    @app.post("/v1/policy", response_model=answers.PolicyAnswer, dependencies=[by_analyst], operation_id="policy")
+    @app.post(
+        "/v1/policy", response_model=answers.PolicyAnswer, dependencies=[gate.of("analyst")], operation_id="policy"
+    )
     async def policy(body: offered.policy) -> Response:  # type: ignore[name-defined]
         return await show(lambda at: show_policy(at.inputs(), body))
 
@@ -185,27 +187,29 @@ class _Gate:
         self._tokens = tokens
         self._budgets: dict[str, tuple[float, float]] = {}
 
-    def of(self, role: str) -> Any:
-        """Return the dependency of a path that needs this role; it is the token's name. An administrator has all."""
+    def of(self, *roles: str) -> Any:
+        """Return the dependency of a path that needs one of these roles; it is the token. An administrator has all."""
 
-        async def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> str:
-            found, name = (None, "") if given is None else self._tokens.find(given.credentials)
-            if given is None or found is None:
+        async def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Token:
+            found = None if given is None else self._tokens.find(given.credentials)
+            if found is None:
                 raise Refusal(401, "send a token that the service knows: Authorization: Bearer ...")
-            if found not in (role, "administrator"):
-                raise Refusal(403, f"this path needs a token with the role {role}; this one has the role {found}")
-            self._spend(given.credentials)
-            return name
+            if found.role not in (*roles, "administrator"):
+                needed = f"this path needs a token with the role {' or '.join(roles)}"
+                raise Refusal(403, f"{needed}; this one has the role {found.role}")
+            self._spend(found)
+            return found
 
         return Depends(check)
 
-    def _spend(self, token: str) -> None:
-        now = time.monotonic()
-        left, since = self._budgets.get(token, (CALLS_PER_SECOND, now))
-        left = min(left + (now - since) * CALLS_PER_SECOND, CALLS_PER_SECOND)
+    def _spend(self, token: Token) -> None:
+        now, rate = time.monotonic(), token.rate or RATES[token.role]
+        most = max(rate, 1.0)
+        left, since = self._budgets.get(token.hash, (most, now))
+        left = min(left + (now - since) * rate, most)
         if left < 1.0:
-            raise Refusal(429, f"more than {CALLS_PER_SECOND:g} calls a second with one token; wait a second")
-        self._budgets[token] = left - 1.0, now
+            raise Refusal(429, f"more than {rate:g} calls a second with one token; wait a second")
+        self._budgets[token.hash] = left - 1.0, now
 
 
 class _Door:

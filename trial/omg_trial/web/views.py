@@ -1,21 +1,26 @@
 """Paths that only read: the overview, a person's history, metrics, and the page that shows them."""
 
-from __future__ import annotations
-
 import asyncio
+import contextlib
 import importlib.resources
 import itertools
 import json
+import math
+import secrets
+import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from omg_trial.contract.calls import Person
+from omg_trial.contract.calls import KeyedCall, Look, Person
 from omg_trial.desk import Desk
+from omg_trial.log.database import StoreError
 from omg_trial.log.events import Event, canonical
 from omg_trial.service import Service
+from omg_trial.tokens import Token
 from omg_trial.watching.losses import watch
 from omg_trial.watching.overview import history, overview
 from omg_trial.watching.view import TrialView
@@ -33,29 +38,46 @@ _PAGE = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+LOOK_SECONDS = 600.0
+"""Seconds in which a reader who asks for the same again has not looked twice."""
 EVENTS = 500
 """Events of the log in one answer."""
 PRIVATE = {"X-Content-Type-Options": "nosniff"}
 
 
-def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) -> None:
+def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[..., Any]) -> None:
     """Add the paths that only look. What takes time is computed outside the thread that answers calls."""
     process, one_at_a_time = service.process, asyncio.Lock()
+    analyst, reader = role("analyst"), role("analyst", "blinded")
+    looks: dict[tuple[str, str, str | None], float] = {}
+
+    async def note(token: Token, what: str, person: str | None = None) -> None:
+        """Note in the log who looks at what. A page that stays open asks again and again: that is one look."""
+        look, now = (token.actor, what, person), time.monotonic()
+        if now - looks.get(look, -math.inf) > LOOK_SECONDS:
+            call = KeyedCall(Look(what=what, person=person), None, secrets.token_hex(16), actor=token.actor)
+            await asyncio.wrap_future(service.submit(call))
+            looks[look] = now
 
     async def seen() -> TrialView:
         view: TrialView = await asyncio.wrap_future(service.submit(lambda desk: watch(desk, process)))
         return view
 
-    @app.get("/v1/overview", response_model=dict[str, Any], dependencies=[analyst])
-    async def look_at_trial() -> Response:
+    @app.get("/v1/overview", response_model=dict[str, Any])
+    async def look_at_trial(token: Annotated[Token, reader]) -> Response:
+        blinded = token.role == "blinded"
+        with contextlib.suppress(StoreError):  # whoever watches must see that nothing can be kept
+            await note(token, "overview")
         async with one_at_a_time:
             view = await seen()
-            text = await asyncio.to_thread(lambda: canonical(overview(view)))
+            text = await asyncio.to_thread(lambda: canonical(overview(view, blinded=blinded)))
         return Response(text, media_type="application/json", headers=PRIVATE)
 
-    @app.get("/v1/people/{person}", response_model=dict[str, Any], dependencies=[analyst])
-    async def look_at_person(person: Annotated[Person, Path()]) -> Response:
-        text = await asyncio.wrap_future(service.submit(lambda desk: canonical(history(desk, person))))
+    @app.get("/v1/people/{person}", response_model=dict[str, Any])
+    async def look_at_person(person: Annotated[Person, Path()], token: Annotated[Token, reader]) -> Response:
+        blinded = token.role == "blinded"
+        text = await asyncio.wrap_future(service.submit(lambda desk: canonical(history(desk, person, blinded=blinded))))
+        await note(token, "person", person)
         return Response(text, media_type="application/json", headers=PRIVATE)
 
     @app.get("/v1/events", response_class=PlainTextResponse, dependencies=[analyst])

@@ -23,6 +23,8 @@ from omg_cmdp.theory.ceiling.spaces import is_known, version_space
 from omg_cmdp.theory.rounds import mixed_policies
 from omg_cmdp.validation import FloatArray, instance_of, probability
 
+DELTA = 0.05
+"""The usual failure probability."""
 _SURELY = np.ones(1)
 
 
@@ -105,7 +107,7 @@ class RegretCeiling:
         self,
         agent: Decider,
         *,
-        delta: float = 0.05,
+        delta: float = DELTA,
         reward_oracle: Oracle | None = None,
         dynamics_oracle: Oracle | None = None,
     ) -> None:

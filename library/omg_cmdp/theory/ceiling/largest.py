@@ -84,8 +84,11 @@ def _bounded(
             gain[states, states] -= chance * (top - down - after[3])
         for bound in (top, floor, gain):
             bound[..., ~space.admissible] = -np.inf
-        possible[h] = (top >= floor.max(axis=1, keepdims=True)) & (gain[states, states] >= -compiled.TIE)
-        sure[h] = _surely_best(top, floor) | (possible[h].sum(axis=1) == 1)
+        surest, ahead = floor.argmax(axis=1), floor.max(axis=1, keepdims=True)
+        possible[h] = (top >= ahead) & (gain[states, states] >= -compiled.TIE)
+        rivals = possible[h] & (top > ahead)
+        rivals[states, surest] = False
+        sure[h] = ~rivals.any(axis=1) | (possible[h].sum(axis=1) == 1)
         best_high, best_low, own_low = np.clip(
             [top.max(axis=1), floor.max(axis=1), own], bounds.lows[h], bounds.highs[h]
         )
@@ -105,15 +108,6 @@ def _gains(
     gains: FloatArray = rows.highest(step, own) + most - (chance * least).sum(axis=1)[:, None, None]
     gains[states, states] -= chance * (most - least)
     return gains
-
-
-def _surely_best(top: FloatArray, floor: FloatArray) -> BoolArray:
-    """Return in which states the least value of an action is at least the largest value of all others, (S,)."""
-    surest = floor.argmax(axis=1)
-    states = np.arange(len(top))
-    others = top.copy()
-    others[states, surest] = -np.inf
-    return np.asarray(floor[states, surest] >= others.max(axis=1))
 
 
 def _share(decided: BoolArray, space: Space, rows: PlausibleRows) -> float:

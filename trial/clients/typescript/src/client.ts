@@ -80,9 +80,10 @@ export class Client {
 
   /**
    * Return the decision for a step. Without a network it is the one that the service would make, from the draws with
-   * which the episode was opened; the service hears of it later. Without draws it is an `UnreachableError`.
+   * which the episode was opened; the service hears of it later. Without draws, or after the end of an allowance, it is an
+   * `UnreachableError`.
    */
-  decide(episode: number, call: Omit<Decide, "action">): Promise<Decision> {
+  decide(episode: number, call: Omit<Decide, "action" | "allowance">): Promise<Decision> {
     return this.inTurn(async () => {
       const path = pathOf(episode, "decisions");
       const queued = await this.outbox.call(path, { ...call }, false);
@@ -93,7 +94,9 @@ export class Client {
         const known = error instanceof UnreachableError ? this.knownDecision(episode, call) : null;
         if (known === null) throw error;
         // The service would draw the same; if it had heard the first call, it gives the same answer to this one.
-        await this.outbox.call(path, { ...call, action: known.action }, true);
+        const allowance = this.outbox.opened(episode)?.allowance;
+        const proof = allowance ? { device_time: new Date().toISOString(), allowance: allowance.signature } : {};
+        await this.outbox.call(path, { ...call, action: known.action, ...proof }, true);
         decided = known;
       }
       await this.outbox.done(queued);
@@ -242,11 +245,12 @@ export class Client {
     return null;
   }
 
-  private knownDecision(episode: number, { step, state, available }: Omit<Decide, "action">): Decision | null {
+  private knownDecision(episode: number, { step, state, available }: Omit<Decide, "action" | "allowance">): Decision | null {
     const opened = this.outbox.opened(episode);
     const place = opened?.states.indexOf(state) ?? -1;
     const action = opened?.drawn?.[step]?.[place];
     if (!opened || action === undefined || available === false) return null;
+    if (opened.allowance && Date.now() >= Date.parse(opened.allowance.until)) return null;
     const probability = opened.policy[step]?.[place]?.[opened.actions.indexOf(action)] ?? null;
     const fallback = opened.source === "plan" ? null : { source: opened.source, cause: opened.cause, rules: [] };
     return { episode, event: null, step, action, probability, available: true, version: opened.version, fallback } as Decision;

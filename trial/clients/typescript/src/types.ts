@@ -1,5 +1,12 @@
 // Made by generate.mjs from the OpenAPI document of the service; not edited by hand.
 
+/** Leave to act without a network although the week has limits; `policy` and `drawn` keep them on every path. */
+export interface Allowed {
+  until: string;
+  /** To be sent with every decision that was made without a network. */
+  signature: string;
+}
+
 /** End an episode. */
 export interface Close {
   cause?: "finished" | "dropped out" | "overdue" | "other";
@@ -21,6 +28,8 @@ export interface Decide {
   available?: boolean;
   /** The time by the clock of the device. */
   device_time?: string | null;
+  /** With `action`: the signature of the allowance. */
+  allowance?: string | null;
 }
 
 /** The action to take, and its probability. */
@@ -81,6 +90,8 @@ export interface Opened {
   actions: string[];
   /** The action of every step and state, as a decision would answer it: an app without a network may act by it and tell later. null unless the trial file says `offline`, or if a rule or replanning can change it. */
   drawn: string[][] | null;
+  /** null if the week has no limits, or no app acts without a network. */
+  allowance: Allowed | null;
 }
 
 /** Say what came of a step: its reward, the next state, or both; a correction has a higher `revision`. */

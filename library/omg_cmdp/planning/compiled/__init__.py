@@ -1,0 +1,1 @@
+"""Compiled code for plans within budgets. Importing this compiles nothing."""

@@ -1,0 +1,99 @@
+"""Without a network for days, with weekly limits: an allowance keeps them on every path, and nobody else can use it."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from omg_trial.client import Client, UnreachableError
+from omg_trial.client import outbox as kept
+from omg_trial.contract import Refusal
+from omg_trial.replay import replay
+from omg_trial.rules import moment
+from omg_trial.verify import verify
+from trial.tests.network import ADDRESS, LOST, wired
+from trial.tests.trials import TEXT, Clock, desk, person, trial
+
+LIMITED = TEXT.replace("horizon = 4", "horizon = 6\nallowances = true").replace(
+    "[context.columns]",
+    "most_per_week = { call = 2 }\nmean_per_week = { reminder = 3.0 }\ndecisions_per_week = 12\n\n[context.columns]",
+)
+STATES = ("took it", "missed it")
+
+
+def opened(at, name, **more):
+    return json.loads(at.call("open", {"person": name, "context": person(1), **more}).text)
+
+
+def test_the_limits_hold_on_every_path():
+    """Of 64 paths of states, for some people: the hard limit, and the budget by the sum of probabilities."""
+    at = desk(text=LIMITED)
+    seen = []
+    for number in range(8):
+        told = opened(at, f"p{number}")
+        policy = np.array(told["policy"])
+        assert policy.sum(axis=2) == pytest.approx(1.0)
+        for path in itertools.product(range(2), repeat=6):
+            calls = sum(told["drawn"][step][state] == "call" for step, state in enumerate(path))
+            spent = np.cumsum([policy[step, state, 1] for step, state in enumerate(path)])
+            assert calls <= 2
+            assert (spent <= 3.0 * np.arange(1, 7) / 12 + 1e-9).all()
+            seen.append(calls)
+    assert max(seen) == 2
+    assert (np.array(told["policy"])[:, :, 1] >= 0.1 - 1e-9).all()  # the floor
+
+
+def test_what_was_done_without_a_network_has_its_exact_probability(tmp_path, monkeypatch):
+    clock = Clock()
+    at = desk(text=LIMITED, clock=clock)
+    monkeypatch.setattr(kept, "_now", clock)
+    with wired(tmp_path, at=at) as (wire, token):
+        with Client(ADDRESS, token, patience=0.05, transport=wire) as client:
+            told = client.open("p1", person(1))
+            done = []
+            for step in range(4):  # a decision a day
+                wire.faults.append(LOST)
+                clock.forward(days=1)
+                done.append(client.decide(told["episode"], step, STATES[step % 2]))
+            clock.forward(days=4)  # the next week
+            wire.faults.append(LOST)
+            with pytest.raises(UnreachableError):
+                client.decide(told["episode"], 4, "took it")
+            assert client.send() == 4
+            assert client.refused() == []
+        events = list(at.store.read())
+    decided = [event.body for event in events if event.kind == "decided"]
+    assert [each["probability"] for each in decided] == [each["probability"] for each in done]
+    assert {each["event"] for each in done} == {None}
+    week = at.state.people["p1"].account
+    assert (week.week, week.drawn, len(week.taken)) == ("2026-W45", 4, 4)
+    assert replay(trial(text=LIMITED), events).differences == []
+    found = verify([event.row for event in events], keys={"secret": at.store.keys.secret.encode()})
+    assert (found.problems, found.draws) == ([], 4)
+
+
+def test_an_allowance_is_signed():
+    at = desk(text=LIMITED)
+    told = opened(at, "p1")
+    other = opened(at, "p2")["allowance"]["signature"]
+    acted = {"episode": told["episode"], "step": 0, "state": "took it", "action": told["drawn"][0][0]}
+    acted["device_time"] = at.clock().isoformat()
+    for signature in (None, other, "0" * 64):
+        with pytest.raises(Refusal, match="`allowance`: send the signature") as refused:
+            at.call("decide", {**acted, "allowance": signature})
+        assert refused.value.status == 409
+    made = json.loads(at.call("decide", {**acted, "allowance": told["allowance"]["signature"]}).text)
+    assert made["probability"] == told["policy"][0][0][told["actions"].index(made["action"])]
+    # With a network the same rows decide, and reopening tells the same.
+    step = {"episode": told["episode"], "step": 1, "state": "missed it"}
+    assert json.loads(at.call("decide", step).text)["action"] == told["drawn"][1][1]
+    assert moment(told["allowance"]["until"]).isoformat() == "2026-11-08T23:00:00+00:00"  # Monday in Berlin
+
+
+@pytest.mark.parametrize(
+    "extra", ['[window]\nbegin = "08:00"\nend = "21:00"\noutside = "nothing"\n', '[learning]\nreplan = "step"\n']
+)
+def test_what_may_change_later_is_not_allowed_ahead(extra):
+    told = opened(desk(extra, text=LIMITED), "p1")
+    assert told["allowance"] is told["drawn"] is None
