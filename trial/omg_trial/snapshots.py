@@ -5,9 +5,12 @@ Everything that a state holds is in them, learning that is under way too: one ma
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import gc
 import hashlib
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -133,6 +136,18 @@ def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, d
         return (fresh, None) if content is None else unpack_state(trial, content)
     except ValueError:  # of an earlier version of this software: everything is folded
         return fresh, None
+
+
+@contextlib.contextmanager
+def _without_collection() -> Iterator[None]:
+    """Make millions of objects without looking again and again which of them are garbage: none is."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _unpack(saved: SavedState, missing_reward: float | None) -> State:
