@@ -11,7 +11,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 CAUSES = Literal["finished", "dropped out", "overdue", "other"]
 
-
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 KEY_RULE = "1 to 200 visible ASCII characters without spaces"
 
@@ -95,7 +94,6 @@ Cause = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_prin
 Zone = Annotated[str, Field(max_length=60, examples=["Europe/Berlin"]), AfterValidator(_zone)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-02"]), AfterValidator(_day)]
 DeviceTime = Annotated[str, Field(max_length=40, examples=["2026-11-02T09:00:00+01:00"]), AfterValidator(_with_zone)]
-Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
@@ -167,7 +165,7 @@ class Decide(Call):
         default=True, description="Whether the person can be asked to do something now; if not, nothing is drawn."
     )
     device_time: DeviceTime | None = Field(default=None, description="The time by the clock of the device.")
-    allowance: Signature | None = Field(default=None, description="With `action`: the signature of the allowance.")
+    allowance: str | None = Field(default=None, pattern="^[0-9a-f]{64}$", description="The allowance's signature.")
 
     @model_validator(mode="after")
     def _was_available(self) -> Decide:

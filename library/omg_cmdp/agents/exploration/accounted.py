@@ -38,6 +38,7 @@ from omg_cmdp.oracles.finite.known import KnownDynamics
 from omg_cmdp.persistence import State, joint_state, load_parts, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
+from omg_cmdp.theory.bounds import BUDGET
 from omg_cmdp.theory.ceiling.ceiling import Decider, RegretCeiling
 from omg_cmdp.theory.ceiling.largest import Loss
 from omg_cmdp.theory.errors import reward_error
@@ -45,12 +46,6 @@ from omg_cmdp.validation import FloatArray, instance_of, probability
 
 inf = math.inf
 
-SHARE = 3.0
-"""The budget in units of √(Ē·(n - H)·t): twice what the barrier itself is granted by its theorem.
-
-Plausible sets are wide where much is learned: with 1.5, linear rewards of 30 features filled it before T = 500, and the
-barrier cost more than half of the regret once more (`breast_cancer` of the league).
-"""
 EARLY = 8.0
 """The account is kept from the first episode on in which the budget is at most this times what can have been lost."""
 
@@ -150,7 +145,7 @@ class Account(Memory):
     def budget(self, situation: Situation) -> float:
         """Return B_t, in the units of the rewards; inf if no regret bound is proven."""
         tuples = situation.tuples - situation.model.horizon * self._known
-        return SHARE * self._width * math.sqrt(self._error(situation) * tuples * situation.episode)
+        return BUDGET * self._width * math.sqrt(self._error(situation) * tuples * situation.episode)
 
     def _error(self, situation: Situation) -> float:
         """Return Ē: of known dynamics Ē_sq, else 4·C, with which Theorem B has the form of Theorem A."""

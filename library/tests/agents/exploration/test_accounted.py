@@ -57,7 +57,7 @@ def budget(agent, context="left"):
 @pytest.mark.parametrize("horizon", [1, 3])
 def test_a_posterior_that_is_wrong_with_confidence_costs_no_more_than_the_bound(horizon):
     """The gain-weighted plan alone loses .45 a step for ever. The account fills, and the barrier finds the truth."""
-    episodes = 1200
+    episodes = {1: 3000, 3: 2000}[horizon]
     alone = play(*deceived(GainWeighted(), horizon), episodes)
     assert alone[-300:].mean() == pytest.approx(0.45 * horizon, rel=1e-3)
     world, agent = deceived("adaptive", horizon)

@@ -28,7 +28,7 @@ export interface Decide {
   available?: boolean;
   /** The time by the clock of the device. */
   device_time?: string | null;
-  /** With `action`: the signature of the allowance. */
+  /** The allowance's signature. */
   allowance?: string | null;
 }
 
