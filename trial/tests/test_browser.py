@@ -28,7 +28,7 @@ CHROMIUM = shutil.which("chromium")
 
 @contextlib.contextmanager
 def served(scene, folder):
-    """Yield the address of the page, and tokens of an analyst and an administrator."""
+    """Yield the address of the page, and tokens of an analyst, an administrator and a blinded reader."""
     import uvicorn
 
     service, tokens = Service(scene.desk), Tokens(folder / "tokens")
@@ -37,11 +37,8 @@ def served(scene, folder):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield (
-                f"http://127.0.0.1:{listener.getsockname()[1]}",
-                tokens.add("analyst", "me"),
-                tokens.add("administrator", "boss"),
-            )
+            roles = [tokens.add(role, role) for role in ("analyst", "administrator", "blinded")]
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", *roles
         finally:
             server.should_exit = True
             thread.join()
@@ -177,7 +174,7 @@ def test_the_policy_of_a_context(page, address):
 
 
 def test_an_incident_is_acknowledged_with_a_note(page, address):
-    url, analyst, boss = address
+    url, analyst, boss, _ = address
     enter(page, (url, boss))
     turn_to(page, "Checks and incidents")
     forms = page.locator("#incidents form.note")
@@ -193,6 +190,21 @@ def test_an_incident_is_acknowledged_with_a_note(page, address):
     forms.first.get_by_role("button").click()
     page.wait_for_selector("#incidents form.note .red")  # it is not the analyst's to say
     assert forms.count() == before - 1
+
+
+def test_a_blinded_reader_sees_no_action(page, address):
+    enter(page, (address[0], address[3]))
+    assert page.is_visible("#blind")
+    for name in PAGES:
+        turn_to(page, name)
+        if name == "People":
+            page.get_by_role("button", name="q0").first.click()
+            page.wait_for_selector("#person-history details")
+        assert fits(page)
+        picture(page, f"blinded-{name.split()[0].lower()}")
+    assert "reminder" not in page.content()
+    assert page.locator("section.open:visible").count() == 0
+    assert page.faults == []
 
 
 def test_only_the_keyboard(page, address):

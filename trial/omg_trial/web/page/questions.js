@@ -11,7 +11,7 @@ export function showPerson(told, trial) {
   const heads = ["Step", "Decided", "State", "Action", "Probability", "Version", "Source", "Rules", "Reward", "Next state"];
   const row = ({ step, decision, outcome }) => [
     step, time(decision?.time), decision?.state, decision?.action, decision ? number(decision.probability) : "–", decision?.version ?? "–",
-    decision?.cause ? `${decision.source}: ${decision.cause}` : decision?.source, decision?.rules.join(", ") || "–", number(outcome?.reward), outcome?.next_state,
+    decision?.cause ? `${decision.source}: ${decision.cause}` : decision?.source, decision?.rules?.join(", ") || "–", number(outcome?.reward), outcome?.next_state,
   ];
   const episode = (each, open) => {
     const made = el("details", {},
@@ -50,7 +50,7 @@ function columns(told) {
   steps.forEach(({ decision, outcome }, index) => {
     const reward = outcome?.reward ?? null;
     const words = [time(decision.time), decision.action ?? "", decision.probability === null ? "" : `probability ${number(decision.probability)}`,
-      reward === null ? "no reward" : `reward ${number(reward)}`, ...decision.rules];
+      reward === null ? "no reward" : `reward ${number(reward)}`, ...(decision.rules ?? [])];
     found.get(dates[index]).steps.push({ action: decision.action, reward, text: words.filter(Boolean).join(", ") });
   });
   return [...found.values()];
