@@ -169,7 +169,8 @@ def _wrong(folder: Path, clients, counts) -> list[str]:
     events = list(store.read())
     store.close()
     told = {event.key: event.answer for event in events if event.key is not None}
-    acknowledged = {key: answer for client in clients for key, answer in client.answers.items()}
+    mark = store.keys.mark  # keys of calls are keyed hashes in the log
+    acknowledged = {mark("key", key): answer for client in clients for key, answer in client.answers.items()}
     counts["acknowledged"] += len(acknowledged)
     lives = "".join({"started": "|", "snapshot": "s"}.get(event.kind, "") for event in events).split("|")
     counts["starts"] += len(lives) - 1

@@ -39,6 +39,14 @@ def ended(connection):
     return True
 
 
+def asked(other):
+    """Return an answer; like an app, ask once more if the connection was closed to make room."""
+    try:
+        return other.get("/v1/health", headers={"Connection": "close"}, timeout=5.0)
+    except httpx.TransportError:
+        return other.get("/v1/health", headers={"Connection": "close"}, timeout=5.0)
+
+
 def test_others_are_answered_beside_three_hundred_slow_clients(address):
     """Five times as many as connections are allowed; each sends a byte now and then."""
     with contextlib.ExitStack() as stack, httpx.Client(base_url=address) as other:
@@ -47,7 +55,7 @@ def test_others_are_answered_beside_three_hundred_slow_clients(address):
             with contextlib.suppress(OSError):
                 each.sendall(list(SLOW.values())[number % 4])
         for _ in range(8):
-            assert other.get("/v1/health", headers={"Connection": "close"}, timeout=5.0).status_code == 200
+            assert asked(other).status_code == 200
             for each in slow:
                 with contextlib.suppress(OSError):
                     each.send(b"x")

@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from omg_trial.contract import Refusal
+from omg_trial.contract import KeyedCall, Refusal
+from omg_trial.contract.calls import Look
 from omg_trial.desk import Desk
 from omg_trial.learning import Trainer, model_digest
 from omg_trial.log.database import Database
@@ -67,6 +68,7 @@ class Wild:
         elif what == "steer":
             self._steer(name)
         elif what == "keep":
+            at.answer([KeyedCall(Look(what="overview"), None, f"look {at.state.number}", actor="analyst")])
             at.snapshot()
         elif what == "note":
             at.note("yellow", "support", "something is wrong")

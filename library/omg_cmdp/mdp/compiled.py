@@ -71,7 +71,7 @@ def is_episode(states, actions, rewards, start, admissible, low, high):
             return False
         if not (0 <= s < count_states and 0 <= a < count_actions and admissible[s, a]):
             return False
-    return 0 <= states[len(actions)] < count_states and start[states[0]] > 0.0
+    return 0 <= states[len(states) - 1] < count_states and start[states[0]] > 0.0
 
 
 @compiled

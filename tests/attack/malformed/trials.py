@@ -72,6 +72,10 @@ EXAMPLES = {
 REASONS = {
     "trial_file.Trial": "made by its class methods, which are called",
     "replay.Replay": "made by `replay`, whose arguments are attacked",
+    **{
+        f"replay.{name}": "asked by a desk and by a replay, with what they have checked"
+        for name in ("has_erased", "difference", "check_software", "check_store")
+    },
     "desk.Desk": "made by `serving`; what arrives there is attacked over HTTP, by trial/tests/test_web.py",
     "web.server.serving": "listens at a port; its database and tokens are those above",
 }
@@ -80,9 +84,12 @@ METHODS = {
     "trial_file.Trial.read": lambda _: {"path": study_file()},
     "trial_file.Trial.parse": lambda _: {"text": trials.TEXT, "name": "trial.toml"},
     "tokens.Tokens.role": lambda tokens: {"token": tokens.add("app", "me")},
+    "tokens.Tokens.find": lambda tokens: {"token": tokens.add("app", "me")},
+    "tokens.Tokens.revoke": lambda _: {"name": "me"},
+    "tokens.Tokens.forget": lambda _: {"person": "p1"},
     "tokens.Tokens.add": lambda _: {"role": "app", "name": "me"},
     # Only a desk calls them, with what it has checked.
-    **{f"log.database.Database.{name}": None for name in ("read", "append", "answered", "mark", "keep")},
+    **{f"log.database.Database.{name}": None for name in ("read", "append", "answered", "mark", "keep", "forget")},
     "trial_file.Trial.action_name": None,  # of an index that the log holds
     "client.Client.open": lambda _: dict(PERSON),
     "client.Client.enrol": lambda _: {"person": "p1", "zone": "Europe/Berlin", "end": "2027-01-01"},

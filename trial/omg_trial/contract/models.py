@@ -34,7 +34,7 @@ class Contract:
     --------
     >>> from omg_trial.trial_file import EXAMPLE, Trial
     >>> Contract(Trial.parse(EXAMPLE)).parse("decide", {"episode": 3, "step": 0, "state": "took it"})
-    (Decide(step=0, state='took it', action=None, available=True, device_time=None), 3)
+    (Decide(step=0, state='took it', action=None, available=True, device_time=None, allowance=None), 3)
     """
 
     def __init__(self, trial: Trial) -> None:
