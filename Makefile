@@ -20,7 +20,7 @@ QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_prob
   oracles/counts oracles/finite agents/test_base.py runs/test_simulate.py test_contexts.py test_persistence.py) \
   tests/test_architecture.py
 
-.PHONY: demo quick test test-all check warm alone lowest docs figures numbers fuzz attack bench hooks clean
+.PHONY: demo quick test tests test-all check alone lowest docs figures numbers fuzz attack bench hooks clean
 
 # An environment that was given with BIN is taken as it is.
 ifeq ($(BIN),.venv/bin)
@@ -33,16 +33,15 @@ demo: $(call have,lab)
 quick: check
 	$(BIN)/pytest -q -n 2 $(QUICK)
 
-# Compiling and type-checking take a core each. Tests that wait for processes leave a core to a third worker.
+# Types are checked while the first tests run. Tests that wait for processes leave a core to a third worker.
 test: $(call have,dev)
-	$(MAKE) --no-print-directory -j 2 check warm
+	$(MAKE) --no-print-directory -j 2 check tests
+
+tests:
 	$(BIN)/pytest -q -n 3 --dist worksteal $(PACKAGE)
 
 test-all: $(call have,torch) docs test
 	$(BIN)/pytest -q -n 2 -m slow
-
-warm: $(call have,dev)
-	$(BIN)/python -m omg_cmdp warm-up
 
 check: $(call have,dev)
 	$(BIN)/ruff format --check .
@@ -97,8 +96,11 @@ PROJECTS := pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt
 	$(PIP) --no-deps --editable ./library --editable ./lab
 	touch $@
 
+# What the planner needs comes first: it is compiled while the rest is installed.
 .venv/dev: .venv/pip $(PROJECTS)
-	$(PIP) ./lab ./trial --group dev $(PACKAGES:%=--group %/pyproject.toml:test)
+	$(PIP) --editable ./library
+	PYTHONPATH=library .venv/bin/python -m omg_cmdp warm-up & \
+	$(PIP) ./lab ./trial --group dev $(PACKAGES:%=--group %/pyproject.toml:test) && wait
 	$(PIP) --no-deps $(PACKAGES:%=--editable ./%)
 	touch $@
 

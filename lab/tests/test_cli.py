@@ -230,6 +230,7 @@ def test_a_system_without_file_locks_is_refused(file, tmp_path, monkeypatch):
     assert "Windows" in result.output
 
 
+@pytest.mark.slow
 def test_a_size_is_varied(file, tmp_path):
     plan = json.loads(called("run", file, "--vary", "H", "--dry-run", "--json").output)
     assert plan["configuration"]["vary"] == {"H": []}
@@ -299,6 +300,7 @@ def test_a_scenario_with_nothing_to_compare_does_not_hide_the_others(tmp_path):
     assert "no two agents have finished the same seed" in refused.output.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_a_report_is_written(done):
     pytest.importorskip("matplotlib")
     result = called("report", done)

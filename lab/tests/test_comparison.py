@@ -71,6 +71,7 @@ def test_an_interrupted_comparison_has_the_seeds_that_all_agents_finished(presse
     assert "stopped by Ctrl-C after 16 of 24 episodes; the seeds that all agents have finished are compared" in shown
 
 
+@pytest.mark.slow
 def test_a_plot_and_a_report(exact, tmp_path):
     matplotlib = pytest.importorskip("matplotlib")
     assert isinstance(exact[1].plot(), matplotlib.figure.Figure)

@@ -218,6 +218,7 @@ def test_compiled_code_is_made_from_few_sources():
             assert not found & {"omg_cmdp", "omg_cmdp.environments", "omg_cmdp.planning"}, file
 
 
+@pytest.mark.slow
 def test_plain_python_plans_decides_and_learns_the_same():
     """NUMBA_DISABLE_JIT=1 is how one debugs; only the order of sums in BLAS may differ."""
     ran = subprocess.run(

@@ -156,6 +156,7 @@ def test_csv_holds_the_exact_numbers(folder):
         assert float(row["low"]) < float(row["regret"]) < float(row["high"])
 
 
+@pytest.mark.slow
 def test_names_descriptions_and_errors_are_text_and_never_markup(tmp_path):
     results = results_of()
     alone = results.runs[(results.runs["agent"] == "uniform") & (results.runs["world"] == "decoy")]
@@ -188,6 +189,7 @@ def test_there_is_a_report_of_anything_that_runs(text, episodes, told, tmp_path)
     assert not re.search(r"\bnan\b|\binf\b", page)
 
 
+@pytest.mark.slow
 def test_a_report_is_made_of_a_directory(tmp_path):
     results = run_study("episodes = 30\nseeds = 2\n[worlds.decoy]\n[agents.omg]\n[agents.greedy]", tmp_path)
     page = write_report(results, tmp_path).read_text(encoding="utf-8")
@@ -415,6 +417,7 @@ def test_a_browser_shows_the_page_without_scrolling_sideways_and_with_readable_t
     assert float(measured["text"]) >= 9.0  # pixels
 
 
+@pytest.mark.slow
 @browser
 def test_figures_are_drawn_light_on_dark_in_dark_mode(page, tmp_path):
     light, dark = (browse(page, tmp_path, 800, f"--blink-settings=preferredColorScheme={scheme}") for scheme in (1, 0))

@@ -53,6 +53,7 @@ def test_whoever_earns_more_has_the_smaller_loss_and_two_agents_differ_by_the_ra
     assert earned.pairs["lazy"] == pair
 
 
+@pytest.mark.slow
 def test_words_and_pictures_are_those_of_one_seed_too():
     pytest.importorskip("matplotlib")
     for seeds in (1, 3):

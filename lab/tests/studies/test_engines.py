@@ -45,6 +45,7 @@ def serial(tmp_path_factory):
     return content(directory)
 
 
+@pytest.mark.slow
 def test_two_workers_give_what_one_gives(serial, tmp_path):
     events = run(Local(2), small_plan(), tmp_path)
     assert content(tmp_path) == serial

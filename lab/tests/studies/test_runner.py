@@ -146,6 +146,7 @@ def test_a_stop_between_any_episodes_changes_nothing(whole, tmp_path, rng):
     assert content(tmp_path) == content(whole)
 
 
+@pytest.mark.slow
 def test_where_a_log_is_cut_does_not_matter(whole, tmp_path):
     played(small_plan(checkpoint=7), tmp_path)
     assert content(tmp_path) == content(whole)
@@ -212,6 +213,7 @@ def test_memory_stays_flat_and_logs_small(tmp_path):
     assert 2 * size < 100e6
 
 
+@pytest.mark.slow
 def test_an_estimate_is_of_the_right_size(tmp_path):
     plan = dataclasses.replace(small_plan(), episodes=200)
     guess = estimate(plan, budget=1.0)

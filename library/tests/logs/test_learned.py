@@ -82,6 +82,7 @@ def test_the_end_of_an_episode_is_no_change(rng, cut):
     assert evaluate(log, lambda context: [[[1.0, 0.0]] * 2] * 2).changed is False
 
 
+@pytest.mark.slow
 def test_weights_do_not_mind(rng):
     """Unbiased whatever played, as long as the propensities are true."""
     values = [importance_sampling(greedy_log(rng), lambda context: UNIFORM).value for _ in range(60)]

@@ -54,6 +54,7 @@ def test_the_weights_have_mean_one(tiny):
     np.testing.assert_allclose(means, 1.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_good_model_takes_variance_away(tiny):
     truth, behaviour, target, _ = tiny
     episodes = list(every_episode(truth["severe"], behaviour["severe"], "severe"))
@@ -171,6 +172,7 @@ def test_weighting_makes_sure_of_a_constant_reward(rng):
     assert abs(importance_sampling(log, lambda context: target).value - 3.0) > 1e-3
 
 
+@pytest.mark.slow
 def test_the_weighted_standard_error_agrees_with_the_jackknife(rng):
     log, target = random_log(rng, 200, context="mild"), policies(rng)["mild"]
     estimate = importance_sampling(log, lambda context: target, weighted=True)

@@ -37,6 +37,7 @@ def halves(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", AGENTS)
 def test_halves_in_two_processes_are_the_whole(kind, halves, tmp_path):
     whole = make_run(kind, bursts=True)
