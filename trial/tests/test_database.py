@@ -69,6 +69,11 @@ def url(request, tmp_path):
     if request.param == "sqlite":
         return tmp_path / "trial.db"
     server = request.getfixturevalue("postgres")
+    return emptied(server)
+
+
+def emptied(server):
+    """Return the address of the server, without the trial of an earlier test: its keys are gone."""
     engine = sqlalchemy.create_engine(server["url"].replace("postgresql", "postgresql+psycopg"))
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("DROP TABLE IF EXISTS events, snapshots"))
@@ -134,11 +139,7 @@ def test_ten_thousand_retries_of_a_hundred_decisions_are_a_hundred_decisions(url
 @pytest.mark.slow
 def test_a_server_that_goes_away_and_comes_back(postgres):
     """Calls fail while it is gone; nothing that was acknowledged is lost, and the same key is answered once."""
-    engine = sqlalchemy.create_engine(postgres["url"].replace("postgresql", "postgresql+psycopg"))
-    with engine.begin() as connection:
-        connection.execute(sqlalchemy.text("DROP TABLE IF EXISTS events, snapshots"))
-    engine.dispose()
-    store = Database(postgres["url"])
+    store = Database(emptied(postgres))
     at = Desk(trial(), store, clock=Clock())
     Trialist(at, seed=1).play(3)
     kept, run, control = at.state.number, postgres["run"], postgres["programs"] / "pg_ctl"
@@ -177,7 +178,7 @@ def test_a_server_that_may_lose_what_was_acknowledged_is_refused(postgres, name)
 @pytest.mark.slow
 def test_a_lock_that_a_pooler_does_not_hold_is_noticed_before_anything_is_kept(postgres):
     """In transaction mode the next transaction is another session, which does not hold the lock."""
-    store = Database(postgres["url"])
+    store = Database(emptied(postgres))
     at = Desk(trial(), store, clock=Clock())
     store._connection.execute(sqlalchemy.text("SELECT pg_advisory_unlock_all()"))
     store._connection.commit()

@@ -32,10 +32,12 @@ def a_client():
     at = trials.desk()
 
     def answer(request):
-        _, episode, name = re.fullmatch(r"/v1/episodes(/(\d+)/(\w+))?", request.url.path).groups()
+        room, _, episode, name = re.fullmatch(r"/v1/(episodes|people)(/(\d+)/(\w+))?", request.url.path).groups()
         body = json.loads(request.content) | ({} if episode is None else {"episode": int(episode)})
         try:
-            made = at.call(NAMES.get(name, "open"), body, request.headers["Idempotency-Key"])
+            made = at.call(
+                "enrol" if room == "people" else NAMES.get(name, "open"), body, request.headers["Idempotency-Key"]
+            )
         except Refusal as refusal:
             return httpx.Response(refusal.status, json={"error": refusal.message})
         return httpx.Response(200, text=made.text, headers={"Log-Head": made.mark})
