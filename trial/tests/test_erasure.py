@@ -97,7 +97,7 @@ def test_the_key_file_of_another_trial_and_one_that_was_changed_are_refused(path
     assert not keys.exists()
     for statement in (
         "UPDATE keys SET key = zeroblob(32) WHERE name LIKE '~%'",
-        "UPDATE keys SET key = CAST(replace(CAST(key AS TEXT), '1', '2') AS BLOB) WHERE name = 'secret'",
+        "UPDATE keys SET key = CAST('x' || substr(CAST(key AS TEXT), 2) AS BLOB) WHERE name = 'secret'",
     ):
         keys.write_bytes(whole)
         with contextlib.closing(sqlite3.connect(keys)) as file, file:
