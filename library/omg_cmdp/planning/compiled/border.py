@@ -17,7 +17,7 @@ import numpy as np
 
 from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.solver import blocks
-from omg_cmdp.planning.solver.interior_point import longest_step, mean_excess, stay_central
+from omg_cmdp.planning.solver.interior_point import SHORT, aim_above, longest_step, mean_excess, stay_central
 
 
 class Border(NamedTuple):
@@ -121,17 +121,12 @@ def corrector(program, border, pair, newton, excess, primal, dual):
     centre = excess * min(1.0, mean_excess(pair, newton, primal, dual) / excess) ** 3
     shortest = min(primal, dual)
     for attempt in range(3):
-        for i in range(pair.q.size):
-            goal = newton.wanted[i] + centre
-            if attempt == 0:
-                second_order = (2.0 - newton.power[i]) * newton.dq[i] * newton.dz[i]
-                goal -= min(max(second_order, -goal), goal)
-            newton.residual[i] = newton.power[i] * (goal / pair.z[i] - pair.q[i])
+        aim_above(pair, newton, centre, attempt == 0)
         primal, dual = direction(program, border, pair, newton)
         if attempt == 0 and min(primal, dual) < shortest:
             continue
         primal, dual = stay_central(pair, newton, primal, dual)
-        if max(primal, dual) > 0.1:
+        if max(primal, dual) > SHORT:
             break
         centre = excess
     return primal, dual

@@ -175,12 +175,7 @@ def corrector(program, pair, newton, excess, primal, dual):
     centre = excess * min(1.0, predicted / excess) ** 3
     shortest = min(primal, dual)
     for attempt in range(3):
-        for i in range(pair.q.size):
-            goal = newton.wanted[i] + centre
-            if attempt == 0:
-                second_order = (2.0 - newton.power[i]) * newton.dq[i] * newton.dz[i]
-                goal -= min(max(second_order, -goal), goal)
-            newton.residual[i] = newton.power[i] * (goal / pair.z[i] - pair.q[i])
+        aim_above(pair, newton, centre, attempt == 0)
         primal, dual = direction(program, pair, newton)
         if attempt == 0 and min(primal, dual) < shortest:
             continue
@@ -189,6 +184,17 @@ def corrector(program, pair, newton, excess, primal, dual):
             break
         centre = excess
     return primal, dual
+
+
+@leaf
+def aim_above(pair, newton, centre, with_second_order):
+    """Set the residual towards the products wanted + centre."""
+    for i in range(pair.q.size):
+        goal = newton.wanted[i] + centre
+        if with_second_order:
+            second_order = (2.0 - newton.power[i]) * newton.dq[i] * newton.dz[i]
+            goal -= min(max(second_order, -goal), goal)
+        newton.residual[i] = newton.power[i] * (goal / pair.z[i] - pair.q[i])
 
 
 @leaf
