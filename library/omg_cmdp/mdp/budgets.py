@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp import validation
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.occupancy import flow
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray
 
@@ -39,9 +40,25 @@ class Budgets(NamedTuple):
         """Return ⟨q, c⟩ (J,)."""
         return np.asarray((occupancy * self.costs).sum(axis=(1, 2, 3)))
 
+    def charged(self, occupancy: FloatArray) -> FloatArray:
+        """Return ⟨q, c⟩ (J,) in the caller's units."""
+        return self.spent(occupancy) * self.scales
 
-def checked_budgets(mdp: TabularMDP, costs: ArrayLike | None, budgets: ArrayLike | None) -> Budgets | None:
-    """Return the budgets, None if there are none; raise unless costs are (J, S, A) or (J, H, S, A), budgets (J,)."""
+    @property
+    def given(self) -> FloatArray:
+        """The budgets b (J,) in the caller's units."""
+        return self.limits * self.scales
+
+
+def checked_budgets(
+    mdp: TabularMDP | Space, costs: ArrayLike | None, budgets: ArrayLike | Budgets | None
+) -> Budgets | None:
+    """Return the budgets, None if there are none; raise unless costs are (J, S, A) or (J, H, S, A), budgets (J,).
+
+    Budgets that have been checked, which hold their costs, are returned as they are.
+    """
+    if isinstance(budgets, Budgets):
+        return budgets
     if costs is None and budgets is None:
         return None
     if costs is None or budgets is None:
@@ -103,11 +120,23 @@ def best_mixture(mdp: TabularMDP, given: Budgets, rewards: FloatArray | None = N
     return Blend(policy, prices, float((given.spent(flow(mdp, policy)[0]) - given.limits).max()))
 
 
+def best_within(mdp: TabularMDP, given: Budgets) -> Blend:
+    """Return the best policy within the budgets, or, if there is none, that of least worst excess.
+
+    It is the optimum without budgets, to the bit, if that meets them.
+    """
+    policy, _ = best_response(mdp, mdp.raw[1])
+    excess = given.spent(flow(mdp, policy)[0]) - given.limits
+    if (excess <= MET * mdp.horizon).all():
+        return Blend(policy, np.zeros(excess.size), float(excess.max()))
+    return best_mixture(mdp, given, mdp.reward_steps)
+
+
 def optimum_within(mdp: TabularMDP, costs: ArrayLike | None, budgets: ArrayLike | None) -> FloatArray:
     """Return the best policy (H, S, A) within the budgets; raise if there is none."""
     given = checked_budgets(mdp, costs, budgets)
     assert given is not None
-    best = best_mixture(mdp, given, mdp.reward_steps)
+    best = best_within(mdp, given)
     if best.worst > MET * mdp.horizon:
         possible = least_costs(mdp, given)
         raise ValueError(f"no policy meets the `budgets`; alone, each cost can be as low as {possible.tolist()}")
@@ -121,9 +150,11 @@ def least_costs(mdp: TabularMDP, given: Budgets) -> FloatArray:
 
 def _mix(earned: FloatArray, spent: FloatArray, allowed: float | None) -> tuple[FloatArray, FloatArray]:
     """Return shares (n,) and prices (J,) of the best mixture of n columns, or of that with the least worst excess."""
+    budgets, count = spent.shape
+    if budgets == 1:
+        return _mix_two(earned, spent[0], allowed)
     from scipy.optimize import linprog  # not before it is needed: importing it takes longer than all of this package
 
-    budgets, count = spent.shape
     solved = linprog(
         np.append(-earned, 1.0),
         A_ub=np.column_stack([spent, -np.ones(budgets)]),
@@ -135,6 +166,26 @@ def _mix(earned: FloatArray, spent: FloatArray, allowed: float | None) -> tuple[
     )
     shares = np.maximum(solved.x[:-1], 0.0)
     return shares / shares.sum(), np.maximum(-solved.ineqlin.marginals, 0.0)
+
+
+def _mix_two(earned: FloatArray, spent: FloatArray, allowed: float | None) -> tuple[FloatArray, FloatArray]:
+    """Return what `_mix` does for one budget: a share of one column that keeps it, and of one that does not."""
+    if allowed is None:
+        return np.eye(1, len(spent), int(spent.argmin()))[0], np.ones(1)
+    below, above = np.flatnonzero(spent <= allowed), np.flatnonzero(spent > allowed)
+    first = below[earned[below].argmax()]
+    above = above[earned[above] > earned[first]]
+    shares = np.zeros(len(spent))
+    if not above.size:
+        shares[first] = 1.0
+        return shares, np.zeros(1)
+    width = spent[above] - spent[below][:, None]
+    gain = earned[above] - earned[below][:, None]
+    worth = earned[below][:, None] + gain * ((allowed - spent[below])[:, None] / width)
+    i, j = np.unravel_index(worth.argmax(), worth.shape)
+    shares[above[j]] = (allowed - spent[below[i]]) / width[i, j]
+    shares[below[i]] = 1.0 - shares[above[j]]
+    return shares, np.maximum(gain[i, j] / width[i, j], 0.0)[None]
 
 
 def least_excess(mdp: TabularMDP, costs: ArrayLike, budgets: ArrayLike, prices: ArrayLike) -> float:
