@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import TypedDict, Unpack
 
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context, Keyed, keyed
@@ -17,11 +17,15 @@ from omg_cmdp.planning.solution import Status
 from omg_cmdp.validation import FloatArray
 
 
-class Spending(Ranges, total=False):
-    """What an agent is told of costs and budgets, beside the ranges of rewards."""
+class Spending(TypedDict, total=False):
+    """What an agent is told of costs and budgets."""
 
     costs: Given | None
     budgets: Given | None
+
+
+class Told(Ranges, Spending, total=False):
+    """What an agent is told of rewards, costs and budgets."""
 
 
 class BudgetedAgent(ModelAgent):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Unpack, final
 
+from omg_cmdp.agents.base import Ranges
 from omg_cmdp.agents.budgets import BudgetedAgent, Spending
 from omg_cmdp.agents.exploration.accounted import Account
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
@@ -52,8 +53,13 @@ class OMG(BudgetedAgent):
         The failure probability of what is proven: for "adaptive", "theory" and "anytime".
     seed : int, default 0
         The seed of the models that the adaptive rule draws.
+    reward_range : (float, float), default (0, 1)
+        Between which numbers every reward lies, in the units in which rewards arrive.
+    return_range : (float, float), optional
+        Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
+        `reward_range`. A tighter range makes bonuses and plausible values tighter too.
     **spending
-        `costs` and `budgets` (`BudgetedAgent`), `reward_range` and `return_range` (`Learner`).
+        `costs` and `budgets`: what decisions cost, and what an episode may cost (`BudgetedAgent`).
 
     Examples
     --------
@@ -85,9 +91,12 @@ class OMG(BudgetedAgent):
         episodes: int | None = None,
         delta: float = 0.05,
         seed: int = 0,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        return_range: tuple[float, float] | None = None,
         **spending: Unpack[Spending],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **spending)
+        ranges: Ranges = {"reward_range": reward_range, "return_range": return_range}
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges, **spending)
         self.episodes = None if episodes is None else positive_integer("episodes", episodes)
         self.gamma = exploration_rule(gamma, self.episodes, delta, seed)
         self._tuples = most_tuples(space)

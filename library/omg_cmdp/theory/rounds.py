@@ -19,7 +19,7 @@ compiled = Lazy("omg_cmdp.mdp.compiled")
 
 _SURELY = np.ones(1)
 _UNKNOWN = (math.nan, math.nan, math.nan)
-_NOTHING = np.empty(0)
+NOTHING = np.empty(0)
 
 
 class Round(NamedTuple):
@@ -76,12 +76,12 @@ class Round(NamedTuple):
     @property
     def costs(self) -> FloatArray:
         """What the policy played costs in the truth, in expectation, (J,); J = 0 without budgets."""
-        return _NOTHING if self.truth.limits is None else self.truth.limits.charged(self.occupancy)
+        return NOTHING if self.truth.limits is None else self.truth.limits.charged(self.occupancy)
 
     @property
     def budgets(self) -> FloatArray:
         """What it may cost, (J,)."""
-        return _NOTHING if self.truth.limits is None else self.truth.limits.given
+        return NOTHING if self.truth.limits is None else self.truth.limits.given
 
 
 def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> Round:

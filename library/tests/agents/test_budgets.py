@@ -94,3 +94,21 @@ def test_costs_and_budgets_scaled_together_change_nothing(seed):
         one, two = (made(omg.OMG, each, gamma=gamma).decide(0) for each in (world, doubled))
         assert np.array_equal(one.policy, two.policy)
         assert np.array_equal(one.prices, 2.0 * two.prices)
+
+
+@pytest.mark.parametrize("other", [{"budgets": [1.3]}, {"costs": np.ones((1, 3, 3))}, {"costs": None, "budgets": None}])
+def test_a_state_of_an_agent_with_other_budgets_is_refused(other, seed):
+    world = Reminders(seed)
+    agent = made(Greedy, world)
+    agent.load_state(made(Greedy, world).state())
+    with pytest.raises(ValueError, match="`state` must"):
+        agent.load_state(made(Greedy, world, **other).state())
+
+
+def test_an_agent_with_budgets_is_loaded_from_its_file_alone(seed, tmp_path):
+    world = Reminders(seed)
+    agent = made(omg.OMG, world)
+    trained(agent, world)
+    agent.save(tmp_path / "agent")
+    again = omg.load(tmp_path / "agent")
+    assert again.policy(0).tobytes() == agent.policy(0).tobytes()

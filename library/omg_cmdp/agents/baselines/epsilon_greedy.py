@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Unpack, final
 
 from omg_cmdp.agents.baselines.uniform import uniform_policy
-from omg_cmdp.agents.budgets import BudgetedAgent, Spending
+from omg_cmdp.agents.budgets import BudgetedAgent, Told
 from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.space import Space
@@ -34,7 +34,7 @@ class EpsilonGreedy(BudgetedAgent):
         Learns the transitions; the model's P̂.
     epsilon : float or callable, default t^(-1/3)
         ε, or a function of the episode t = 1, 2, ...
-    **spending
+    **told
         `costs` and `budgets` (`BudgetedAgent`), `reward_range` and `return_range` (`Learner`).
 
     Examples
@@ -55,9 +55,9 @@ class EpsilonGreedy(BudgetedAgent):
         reward_oracle: RewardOracle,
         dynamics_oracle: DynamicsOracle,
         epsilon: Tuned = CUBE_ROOT,
-        **spending: Unpack[Spending],
+        **told: Unpack[Told],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **spending)
+        super().__init__(space, reward_oracle, dynamics_oracle, **told)
         self.epsilon = Schedule(epsilon, "epsilon")
 
     def decide(self, context: Context) -> Decision:

@@ -21,7 +21,7 @@ class Greedy(BudgetedAgent):
         Learns the mean rewards; the model's f̂.
     dynamics_oracle : DynamicsOracle
         Learns the transitions; the model's P̂.
-    **spending
+    **told
         `costs` and `budgets` (`BudgetedAgent`), `reward_range` and `return_range` (`Learner`).
 
     Examples

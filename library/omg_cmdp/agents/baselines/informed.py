@@ -7,7 +7,7 @@ from typing import Any, Self, Unpack, final
 
 import numpy as np
 
-from omg_cmdp.agents.budgets import BudgetedAgent, Spending
+from omg_cmdp.agents.budgets import BudgetedAgent, Told
 from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
@@ -29,7 +29,7 @@ class Informed(BudgetedAgent):
         Sizes, horizon, start and admissible actions.
     mdp : callable
         context -> TabularMDP, such as the method `mdp` of a world.
-    **spending
+    **told
         `costs` and `budgets` (`BudgetedAgent`), `reward_range` and `return_range` (`Learner`).
 
     Examples
@@ -46,7 +46,7 @@ class Informed(BudgetedAgent):
         self,
         space: Space,
         mdp: Callable[[Context], TabularMDP],
-        **spending: Unpack[Spending],
+        **told: Unpack[Told],
     ) -> None:
         instance_of("space", space, Space)
         function("mdp", mdp)
@@ -54,7 +54,7 @@ class Informed(BudgetedAgent):
             space,
             KnownRewards(lambda context: mdp(context).rewards, horizon=space.horizon),
             KnownDynamics(lambda context: _rows(mdp(context)), horizon=space.horizon),
-            **spending,
+            **told,
         )
 
     @classmethod

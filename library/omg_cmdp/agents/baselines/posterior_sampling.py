@@ -9,7 +9,7 @@ from typing import Unpack, final
 
 import numpy as np
 
-from omg_cmdp.agents.budgets import BudgetedAgent, Spending
+from omg_cmdp.agents.budgets import BudgetedAgent, Told
 from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -33,7 +33,7 @@ class PosteriorSampling(BudgetedAgent):
         Learns the transitions; the model's P̂.
     seed : int, default 0
         The seed of the draws.
-    **spending
+    **told
         `costs` and `budgets` (`BudgetedAgent`), `reward_range` and `return_range` (`Learner`).
 
     Examples
@@ -56,9 +56,9 @@ class PosteriorSampling(BudgetedAgent):
         dynamics_oracle: DynamicsOracle,
         *,
         seed: int = 0,
-        **spending: Unpack[Spending],
+        **told: Unpack[Told],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **spending)
+        super().__init__(space, reward_oracle, dynamics_oracle, **told)
         self.seed = seed_number(seed)
 
     def decide(self, context: Context) -> Decision:
