@@ -15,7 +15,7 @@ from omg_cmdp.fingerprints import UNTOLD, fingerprint
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.limits import Limits, limits_of
+from omg_cmdp.mdp.limits import CostLimits, limits_of
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
@@ -73,7 +73,7 @@ class ContextualMDP(Environment, abc.ABC):
         return Truth(mdp, None if self._limits is None else self._limits(context))
 
     @functools.cached_property
-    def _limits(self) -> Limits | None:
+    def _limits(self) -> CostLimits | None:
         return limits_of(self.space, self.costs, self.budgets)
 
     def fingerprint(self, contexts: Sequence[Context] = ()) -> str:

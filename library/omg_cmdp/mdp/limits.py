@@ -17,7 +17,7 @@ Given = ArrayLike | Callable[[Any], ArrayLike]
 """One table for all contexts, or context -> table."""
 
 
-class Limits:
+class CostLimits:
     """Costs and budgets of every context, checked when they are made if they are tables, and else when asked for.
 
     Parameters
@@ -31,7 +31,7 @@ class Limits:
 
     Examples
     --------
-    >>> limits = Limits(Space(states=1, actions=2, horizon=3), [[[0.0, 2.0]]], lambda age: [1.0 if age > 60 else 3.0])
+    >>> limits = CostLimits(Space(states=1, actions=2, horizon=3), [[[0.0, 2.0]]], lambda age: [1.0 if age > 60 else 3.0])
     >>> limits(70).limits * limits(70).scales
     array([1.])
     """
@@ -61,10 +61,10 @@ class Limits:
         return ", budgets ".join(told)
 
 
-def limits_of(space: Space, costs: Given | None, budgets: Given | None) -> Limits | None:
+def limits_of(space: Space, costs: Given | None, budgets: Given | None) -> CostLimits | None:
     """Return the limits, None if there are none; raise if one of the two is missing."""
     if costs is None and budgets is None:
         return None
     if costs is None or budgets is None:
         raise ValueError(f"`costs` and `budgets` come together, got {'costs' if budgets is None else 'budgets'} alone")
-    return Limits(space, costs, budgets)
+    return CostLimits(space, costs, budgets)
