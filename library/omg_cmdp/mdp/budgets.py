@@ -152,7 +152,7 @@ class _Basis:
         at = np.append(-prices, 0.0)
         policies = [place for place, each in enumerate(self._occupancies) if each is not None]
         own = (self._gains + at @ self._table)[policies]
-        self._size = max(self._size, 1.0 + abs(earned) + prices @ np.abs(column[:-1]))
+        self._size = max(self._size, 1.0 + abs(earned) + float(prices @ np.abs(column[:-1])))
         if earned + at @ column <= own.max() + 1e-13 * self._size:
             return False
         self._pivot(column, earned, occupancy)
