@@ -31,8 +31,9 @@ class CostLimits:
 
     Examples
     --------
-    >>> limits = CostLimits(Space(states=1, actions=2, horizon=3), [[[0.0, 2.0]]], lambda age: [1.0 if age > 60 else 3.0])
-    >>> limits(70).limits * limits(70).scales
+    >>> space = Space(states=1, actions=2, horizon=3)
+    >>> limits = CostLimits(space, [[[0.0, 2.0]]], lambda age: [1.0 if age > 60 else 3.0])
+    >>> limits(70).given
     array([1.])
     """
 
