@@ -99,13 +99,33 @@ def test_costs_and_budgets_scaled_together_change_nothing(seed):
         assert np.array_equal(one.prices, 2.0 * two.prices)
 
 
-@pytest.mark.parametrize("other", [{"budgets": [1.3]}, {"costs": np.ones((1, 3, 3))}, {"costs": None, "budgets": None}])
-def test_a_state_of_an_agent_with_other_budgets_is_refused(other, seed):
+SAFE = np.tile(np.eye(3)[0], (4, 3, 1))
+TOTAL = {"budgets": None, "total_budget": [5.0], "episodes": 5}
+PAIRS = [
+    ({}, {"budgets": [1.3]}),
+    ({}, {"costs": np.ones((1, 3, 3))}),
+    ({}, {"costs": None, "budgets": None}),
+    ({}, {"cautious": True}),
+    ({"cautious": True}, {"cautious": True, "safe_policy": SAFE}),
+    ({"cautious": True}, {"cautious": True, "delta": 0.1}),
+    (TOTAL, TOTAL | {"total_budget": [6.0]}),
+    (TOTAL, {"budgets": [5.0], "episodes": 5}),
+]
+
+
+@pytest.mark.parametrize(("own", "other"), PAIRS, ids=str)
+def test_a_state_of_an_agent_with_other_budgets_is_refused(own, other, seed):
     world = Reminders(seed)
-    agent = made(Greedy, world)
-    agent.load_state(made(Greedy, world).state())
+    agent = made(omg.OMG, world, gamma=9.0, **own)
+    agent.load_state(made(omg.OMG, world, gamma=9.0, **own).state())
     with pytest.raises(ValueError, match="`state` must"):
-        agent.load_state(made(Greedy, world, **other).state())
+        agent.load_state(made(omg.OMG, world, gamma=9.0, **other).state())
+
+
+def test_a_state_of_costs_learned_in_another_range_is_refused(seed):
+    one, other = (made(Greedy, Reminders(seed), costs=cost_oracle(), cost_range=(0.0, most)) for most in (1.0, 2.0))
+    with pytest.raises(ValueError, match="`state` must"):
+        one.load_state(other.state())
 
 
 def test_an_agent_with_budgets_is_loaded_from_its_file_alone(seed, tmp_path):
