@@ -1,4 +1,4 @@
-"""Points of the simplex: which next states are possible, smoothing, Dirichlet, the log barrier, least squares."""
+"""Points of the simplex: which next states are possible, smoothing, Dirichlet, the log barrier."""
 
 from __future__ import annotations
 
@@ -144,24 +144,3 @@ def barrier_bound(episodes: int, groups: int, coordinates: int) -> float:
     growth, share = math.log1p(episodes), episodes / groups
     regulariser = 2.0 * coordinates * growth + growth * math.sqrt(coordinates * (1.0 + share))
     return groups * (regulariser + 1.6 * math.sqrt(coordinates * share)) + 1.0
-
-
-def simplex_least_squares(information: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return about argmin ½wᵀMw - wᵀb over the simplex: drop negative coordinates, and solve again for the rest.
-
-    >>> simplex_least_squares(np.eye(3), np.array([0.8, 0.4, -0.9])).round(2)
-    array([0.7, 0.3, 0. ])
-    """
-    kept = np.arange(len(scores))
-    while True:
-        block = information[np.ix_(kept, kept)]
-        solved = np.linalg.solve(block, np.stack([scores[kept], np.ones(len(kept))], axis=1))
-        free, slope = solved.T
-        point = free + (1.0 - free.sum()) / slope.sum() * slope
-        # Each round drops at least one coordinate, so that at most N systems are solved.
-        if point.min() >= 0.0:
-            break
-        kept = kept[point > 0.0]
-    weights = np.zeros(len(scores))
-    weights[kept] = point / point.sum()
-    return weights

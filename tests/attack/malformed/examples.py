@@ -238,7 +238,6 @@ EXAMPLES = {
         **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0, "intercept": True},
     },
     "oracles.LogLossRewards": lambda: {**MADE, "rate": "proven"},
-    "oracles.MixtureDynamics": lambda: {**KERNEL_CLASS, "rate": "guarded"},
     "oracles.OfflineFiniteDynamics": lambda: {**KERNEL_CLASS, "smoothing": 0.01, "support": None},
     "oracles.OfflineFiniteRewards": lambda: dict(MADE),
     "oracles.OfflineLeastSquaresDynamics": lambda: dict(KERNEL_CLASS),
