@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples
 from omg_cmdp.oracles.memory import check_memory
-from omg_cmdp.validation import BoolArray, FloatArray, real_number
+from omg_cmdp.validation import BoolArray, FloatArray, first_index, one_of_shapes, real_number, typed_array
 
 
 def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolArray:
@@ -20,16 +20,12 @@ def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolAr
             "a table of transitions", states**2 * actions, f"{states} states × {actions} actions", "merge states"
         )
         return np.ones((states, actions, states), dtype=np.bool_)
-    try:
-        mask = np.array(support)
-    except Exception:  # whatever a foreign object raises
-        raise ValueError(f"`support` must be a boolean table, got {support!r:.60}") from None
-    if mask.dtype != np.bool_ or mask.shape != (states, actions, states):
-        wanted = f"boolean of shape {(states, actions, states)}"
-        raise ValueError(f"`support` must be {wanted}, got {mask.dtype} of shape {mask.shape}")
-    if not mask.any(axis=-1).all():
-        pair = tuple(int(i) for i in np.argwhere(~mask.any(axis=-1))[0])
-        raise ValueError(f"`support` must leave a next state for every (state, action), got none for {pair}")
+    mask = typed_array("support", support, "b", "a boolean table")
+    one_of_shapes("support", mask, (states, actions, states))
+    closed = np.asarray(~mask.any(axis=-1))
+    if closed.any():
+        rule = "leave a next state for every (state, action)"
+        raise ValueError(f"`support` must {rule}, got none for {first_index(closed)}")
     return mask
 
 
