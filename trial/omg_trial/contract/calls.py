@@ -94,6 +94,8 @@ Cause = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_prin
 Zone = Annotated[str, Field(max_length=60, examples=["Europe/Berlin"]), AfterValidator(_zone)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-02"]), AfterValidator(_day)]
 DeviceTime = Annotated[str, Field(max_length=40, examples=["2026-11-02T09:00:00+01:00"]), AfterValidator(_with_zone)]
+TARGETS: dict[str, Any] = {"episode": Episode, "incident": Episode, "person": Person}
+"""What a call can be about, if that is no field of it: over HTTP the path names it."""
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
