@@ -57,7 +57,7 @@ def documented(model: type[BaseModel], token: Any) -> Callable[..., Any]:
 
 
 async def _body(receive: Receive) -> bytes:
-    body = b""
+    body: bytes = b""
     while True:
         message = await receive()
         body += message.get("body", b"")
