@@ -141,7 +141,7 @@ class Desk:
         answers: list[Answer | Refusal] = []
         with self._all_or_nothing():
             keys = [self.store.keys.mark("key", request.key) for request in batch]
-            self._keys = self._stored(keys)
+            self._keys = self._stored(keys)  # one may also come twice in this batch
             for key, request in zip(keys, batch, strict=True):
                 number = self.state.number
                 try:
@@ -165,9 +165,7 @@ class Desk:
             check_bound(self.inputs(), fields, request.bound)
         person = None if call.name == "erase" else fields.get("person")  # whose key it destroys
         asked, warning = canonical(content), None
-        # The same key may come twice in one batch, before the store has heard of the first.
-        event = self._keys.get(key)
-        if event is None:
+        if (event := self._keys.get(key)) is None:
             self._start()  # after a failure; not before, as a stored answer must need no room on the disk
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
@@ -186,9 +184,8 @@ class Desk:
     def _stored(self, keys: Sequence[str]) -> dict[str, Event]:
         """Return the events that answer calls with these keys, if they are those that were written."""
         found = self.store.answered(keys)
-        for event in found.values():
-            if not self.chain.holds(event):
-                raise self._damaged(f"event {event.number} was changed after it was written")
+        if changed := [event.number for event in found.values() if not self.chain.holds(event)]:
+            raise self._damaged(f"event {changed[0]} was changed after it was written")
         return found
 
     def _damaged(self, what: str) -> DamagedLogError:
