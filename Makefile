@@ -65,8 +65,9 @@ fuzz: $(call have,dev)
 attack: $(call have,dev)
 	$(BIN)/python -m tests.attack
 
-bench: $(call have,bench)
-	$(BIN)/python -m lab.benchmarks
+# In an environment of its own: rlberry asks for an older gymnasium than the tests have.
+bench: .venv/bench/done
+	.venv/bench/bin/python -m lab.benchmarks
 
 hooks: $(call have,hooks)
 	$(BIN)/pre-commit install
@@ -135,6 +136,10 @@ PROJECTS := pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt
 	$(PIP) --group lab/pyproject.toml:slow --group trial/pyproject.toml:slow
 	touch $@
 
-.venv/bench: .venv/dev
-	$(PIP) --group lab/pyproject.toml:bench
+.venv/bench/done: $(PROJECTS)
+	$(PYTHON) -m venv $(@D)
+	grep -v ^gymnasium== constraints.txt > $(@D)/constraints.txt
+	$(@D)/bin/pip install --quiet --no-compile --constraint $(@D)/constraints.txt pip
+	$(@D)/bin/pip install --quiet --no-compile --constraint $(@D)/constraints.txt ./lab --group lab/pyproject.toml:bench
+	$(@D)/bin/pip install --quiet --no-compile --no-deps --editable ./library --editable ./lab
 	touch $@

@@ -14,13 +14,14 @@ from omg_cmdp.contexts import Context, Keyed, unchanging
 from omg_cmdp.fingerprints import setting
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
+from omg_cmdp.mdp.budgets import Budgets
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
-from omg_cmdp.planning.solution import Solution
+from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.theory.ceiling.ceiling import Decider
 from omg_cmdp.theory.constants import Assumptions
@@ -73,6 +74,8 @@ class Situation(NamedTuple):
     """What can be earned from each step on."""
     memory: Memory | None = None
     """What the rule remembers of earlier episodes; None for rules that need not."""
+    limits: Budgets | None = None
+    """What an episode costs and may cost; None without budgets."""
 
     @property
     def context(self) -> Context:
@@ -81,7 +84,7 @@ class Situation(NamedTuple):
 
     def plan(self, gamma: float, weights: FloatArray | None = None, start: Solution | None = None) -> Decision:
         """Return the plan for the barrier m = weights/γ; without `weights` they are 1. `start` saves time."""
-        solution = plan(self.model, gamma, weights=weights, tolerance=self.tolerance, start=start)
+        solution = plan(self.model, gamma, weights=weights, budgets=self.limits, tolerance=self.tolerance, start=start)
         return self._decision(solution, gamma, weights, solution.certificate)
 
     def plan_roots(self, u: FloatArray, floor: float) -> Decision:
@@ -98,10 +101,11 @@ class Situation(NamedTuple):
             in_range("u", u, 0.0, math.inf)
         # To a gap of the tolerance times the weight that is likely: what the weights are is known afterwards.
         likely = self.tolerance * compiled.likely_weight(u, floor)
-        solution, weights = plan(self.model, uncertainty=u, floor=floor, tolerance=likely), np.empty(shape)
+        within, weights = self.limits, np.empty(shape)
+        solution = plan(self.model, uncertainty=u, floor=floor, budgets=within, tolerance=likely)
         gamma = compiled.own_weights(solution.occupancy, u, floor, weights)
         certificate = gamma * solution.certificate
-        if certificate > self.tolerance:
+        if certificate > self.tolerance and solution.status is not Status.INFEASIBLE:
             return self.plan(gamma, weights, start=solution)
         return self._decision(solution, gamma, weights, certificate)
 
@@ -119,6 +123,9 @@ class Situation(NamedTuple):
             values=solution.values,
             certificate=certificate,
             iterations=solution.iterations,
+            limits=self.limits,
+            prices=None if self.limits is None else solution.prices,
+            status=None if self.limits is None else solution.status,
         )
 
     def assumptions(self, episodes: int, delta: float) -> Assumptions:
