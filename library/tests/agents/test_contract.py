@@ -11,8 +11,7 @@ import pytest
 from library.tests.agents.catalogue import each_agent
 from omg_cmdp import agents, policy_value
 from omg_cmdp.agents import Agent
-from omg_cmdp.checks import AGENT_CHECKS
-from omg_cmdp.checks.agents import AgentSubject
+from omg_cmdp.checks import check_agent
 from omg_cmdp.planning.decision import own_optimum
 
 AGENTS = each_agent()
@@ -52,11 +51,10 @@ def test_every_agent_is_public_and_in_the_catalogue():
     assert set(found.values()) == {type(agent) for _, agent in AGENTS.values()}
 
 
-@pytest.mark.parametrize("check", AGENT_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", AGENTS)
-def test_contract(name, check):
+def test_contract(name):
     contexts, agent = AGENTS[name]
-    check(AgentSubject(agent, contexts))
+    check_agent(agent, contexts)
 
 
 @pytest.mark.parametrize("name", AGENTS)
