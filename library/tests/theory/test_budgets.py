@@ -82,7 +82,7 @@ def test_the_identity_holds_with_prices(instances, rng):
         gain = omg.policy_value(each.model, policy) - omg.policy_value(each.model, each.plan.policy)
         excess = each.prices @ (each.believed.charged(d) - each.believed.given)
         left = (m[held] * d[held] / each.plan.occupancy[held]).sum()
-        assert left == pytest.approx(m.sum() - gain + excess, abs=2e-3, rel=1e-3)
+        assert left == pytest.approx(m.sum() - gain + excess, abs=1e-5, rel=1e-5)
 
 
 @pytest.mark.parametrize("known", [(True, True), (True, False), (False, True), (False, False)])
