@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,12 @@ def of_the_budgets(this: Round, c: ModelComparison) -> Iterator[Sides]:
     b = claims.barrier(decision, c, held)
     proof = math.inf
     if b is not None:
-        options = {"gamma": b.gamma, "weights": decision.weights, "budgets": limits, "prices": decision.prices}
+        options: dict[str, Any] = {
+            "gamma": b.gamma,
+            "weights": decision.weights,
+            "budgets": limits,
+            "prices": decision.prices,
+        }
         with contextlib.suppress(ValueError), np.errstate(all="ignore"):
             proof = certificate(c.model, c.policies[0], decision.values, **options)
     yield "budget certificate", proof, decision.certificate * (1.0 + claims.ENOUGH) + claims.ENOUGH

@@ -77,9 +77,9 @@ class AgentSubject:
         rewards = self._earning(generator.uniform(*self.reward_range, size=space.horizon))
         context = self.contexts[number % len(self.contexts)]
         seen = int(generator.integers(1, space.horizon + 1)) if number % 3 == 2 else space.horizon
-        parts = {"states": states[: seen + 1], "actions": actions[:seen], "rewards": rewards[:seen]}
-        kinds = len(self.agent.cost_oracles)
-        costs = generator.uniform(*self.agent.cost_range, size=(kinds, seen)) if kinds else None
+        parts: dict[str, Any] = {"states": states[: seen + 1], "actions": actions[:seen], "rewards": rewards[:seen]}
+        (low, high), kinds = self.agent.cost_range, len(self.agent.cost_oracles)
+        costs = low + (high - low) * generator.random((kinds, seen)) if kinds else None
         return Trajectory(context=context, **parts, costs=costs)
 
     def _earning(self, rewards: FloatArray) -> FloatArray:
