@@ -266,10 +266,8 @@ def _require_valid(subject: AgentSubject, policy: FloatArray) -> None:
 def changed(episode: Trajectory, **changes: Any) -> Trajectory:
     """Return the episode with other parts."""
     fields = {name: getattr(episode, name) for name in ("context", "states", "actions", "rewards")} | changes
-    costs = episode.costs
-    if costs is not None:  # as many as there are actions now
-        costs = costs[:, np.arange(len(fields["actions"])) % costs.shape[1]]
-    return Trajectory(**fields, costs=costs)
+    steps = np.arange(len(fields["actions"])) % len(episode.actions)
+    return Trajectory(**fields, costs=None if episode.costs is None else episode.costs[:, steps])
 
 
 def bad_episodes(subject: AgentSubject) -> list[tuple[str, Any]]:
