@@ -77,10 +77,14 @@ class AgentSubject:
         rewards = self._earning(generator.uniform(*self.reward_range, size=space.horizon))
         context = self.contexts[number % len(self.contexts)]
         seen = int(generator.integers(1, space.horizon + 1)) if number % 3 == 2 else space.horizon
-        parts = {"states": states[: seen + 1], "actions": actions[:seen], "rewards": rewards[:seen]}
-        kinds = len(self.agent.cost_oracles)
-        costs = generator.uniform(*self.agent.cost_range, size=(kinds, seen)) if kinds else None
-        return Trajectory(context=context, **parts, costs=costs)
+        kinds, (low, high) = len(self.agent.cost_oracles), self.agent.cost_range
+        return Trajectory(
+            context=context,
+            states=states[: seen + 1],
+            actions=actions[:seen],
+            rewards=rewards[:seen],
+            costs=generator.uniform(low, high, size=(kinds, seen)) if kinds else None,
+        )
 
     def _earning(self, rewards: FloatArray) -> FloatArray:
         """Return `rewards` moved to one end of their range, all by the same share, until their sum is in its range."""
