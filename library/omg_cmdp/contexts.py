@@ -110,7 +110,7 @@ def unchanging(context: Context) -> Context:
 
 
 class ContextCache(Generic[Value]):
-    """What was computed for the contexts used last; a context without a key is computed anew each time.
+    """A cache of what was computed for the contexts used last; one without a key is computed anew each time.
 
     Values are dropped, the least recently used first, while their sizes sum to more than `most`; the last one always
     stays. Every value has size 1 unless `size` says otherwise, in bytes say. `drop` is called with each value dropped.
