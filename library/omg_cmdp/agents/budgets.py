@@ -17,10 +17,9 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.persistence import Stateful
+from omg_cmdp.persistence import Stateful, undone_on_failure
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.solution import Status
-from omg_cmdp.transactions import undone_on_failure
 from omg_cmdp.validation import FloatArray, in_range, instance_of, interval
 
 Costs = Given | RewardOracle | Sequence[RewardOracle]
