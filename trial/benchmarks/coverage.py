@@ -20,11 +20,11 @@ import pandas
 from numpy.typing import NDArray
 
 from omg_trial.analysis import arm_difference, earned, treatment_effect
-from omg_trial.trial_file import Trial
-from trial.benchmarks.rehearsals import TRIAL
+from omg_trial.trial_file import EXAMPLE, Trial
 
 REMIND, FLOOR, AWAY, CONTROL = 0.4, 0.2, 0.1, 0.3
 """The fixed probability of a reminder, the floor, and the shares of decisions not available and of control people."""
+TRIAL = Trial.parse(EXAMPLE.replace("nothing = 0.5, reminder = 0.5", "nothing = 0.6, reminder = 0.4"))
 Array = NDArray[Any]
 TOGETHER = 250
 """Trials that are simulated side by side."""
@@ -148,7 +148,7 @@ class Worlds:
 
 def covered(shape: Shape, seed: int, trials: int = TOGETHER) -> dict[str, list[bool]]:
     """Return for every estimate whether the interval of each trial covers."""
-    worlds, trial = Worlds(shape, seed, trials), Trial.parse(TRIAL)
+    worlds, trial = Worlds(shape, seed, trials), TRIAL
     played = worlds.play()
     found: dict[str, list[bool]] = collections.defaultdict(list)
     for number in range(trials):
