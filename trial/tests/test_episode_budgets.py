@@ -1,6 +1,7 @@
 """Budgets of an episode: plans keep them beside the floor, and what was planned is shown."""
 
 import datetime
+import json
 
 import numpy as np
 import pytest
@@ -75,14 +76,13 @@ def test_the_file_is_explained():
 def test_export_and_page_show_what_was_planned_beside_the_budget():
     trial = Trial.parse(EXAMPLE + BUDGET)
     desk = Desk(trial, Database(":memory:"))
-    expected = []
     for number in range(5):
-        episode = desk.call("open", {"person": f"p{number}", "context": "alone"}).answer["episode"]
-        calls = [{"episode": episode, "step": step, "state": "took it"} for step in range(2)]
-        answers = [desk.call("decide", call).answer for call in calls]
-        expected.append([answer["probabilities"]["reminder"] for answer in answers])
+        episode = json.loads(desk.call("open", {"person": f"p{number}", "context": "alone"}).text)["episode"]
+        for step in range(2):
+            desk.call("decide", {"episode": episode, "step": step, "state": "took it"})
     table = decisions(trial, desk.store.read())
-    np.testing.assert_allclose(table["expected_messages"].to_numpy().reshape(5, 2), expected)
+    expected = table["expected_messages"].to_numpy().reshape(5, 2)
+    np.testing.assert_allclose(expected, table["probability_reminder"].to_numpy().reshape(5, 2))
     assert "expected messages, by all probabilities; an episode may have 0.7" in dictionary(trial, 0)
     now = datetime.datetime.now(datetime.UTC)
     view = TrialView.of(trial, desk.state, now, Process(desk.clock))
