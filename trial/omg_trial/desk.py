@@ -109,7 +109,7 @@ class Desk:
 
     def _load(self) -> None:
         """Verify the log from its first event to its head, and fold it, from the last snapshot on if that fits."""
-        self.chain = Chain(self.store.read())
+        self.chain = Chain(self.store.rows())
         self.state, arrays = restore_state(self.trial, self.store, self.chain)
         if arrays is not None:
             self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
@@ -177,6 +177,8 @@ class Desk:
             if kind in ("rolled back", "published"):
                 self.agent = self.trainer.train(self.state.version.dataset)
         elif not (event.request or "").startswith(f"{ring.mark_call(person, asked)}:"):  # worse than no answer
+            if person is not None and ring.alias(person) in self.state.erased:
+                raise Refusal(410, "the person was erased")  # and with their key what the call said
             raise Refusal(422, "the key was used for another call: a new call needs a new key")
         assert event.answer is not None
         return Answer(event.answer, event.mark, warning)

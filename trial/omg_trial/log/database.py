@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from omg_cmdp.validation import instance_of
 from omg_trial.keys.ring import KeyRing
 from omg_trial.log.addresses import key_path, parse_url, set_up_to_read, set_up_to_write
-from omg_trial.log.events import Event
+from omg_trial.log.events import Event, Row
 
 FETCHED = 1000
 """Rows that are read at a time."""
@@ -50,7 +50,12 @@ _snapshots = sql.Table(
 
 
 _BY_KEYS = sql.select(_events).where(_events.c.key.in_(sql.bindparam("keys", expanding=True)))
-_AFTER = sql.select(_events).where(_events.c.number > sql.bindparam("number")).order_by(_events.c.number).limit(FETCHED)
+_AFTER = (
+    sql.select(_events)
+    .where(_events.c.number > sql.bindparam("number"))
+    .order_by(_events.c.number)
+    .limit(sql.bindparam("most"))
+)
 _LAST_SNAPSHOT = sql.select(_snapshots).order_by(_snapshots.c.number.desc()).limit(1)
 
 
@@ -175,13 +180,19 @@ class Database:
 
     def read(self, after: int = 0) -> Iterator[Event]:
         """Yield the events after one with this number, in order; `verified` shows whether they are as written."""
-        while True:
-            rows = self._rows(_AFTER, number=after)
-            for row in rows:
-                yield self._event(row)
-                after = row.number
-            if len(rows) < FETCHED:
+        return (Event(*row, self.keys) for row in self.rows(after))
+
+    def rows(self, after: int = 0) -> Iterator[Row]:
+        """Yield the same as they are kept."""
+        while some := self.some_rows(after):
+            yield from some
+            if len(some) < FETCHED:
                 return
+            after = some[-1][0]
+
+    def some_rows(self, after: int, most: int = FETCHED) -> list[Row]:
+        """Return the next rows, `most` of them if there are as many."""
+        return self._rows(_AFTER, number=after, most=most)
 
     def append(self, events: Sequence[Event]) -> None:
         """Keep all events, or none and raise `StoreError`; they are durable when this returns."""
@@ -201,7 +212,7 @@ class Database:
 
     def answered(self, keys: Sequence[str]) -> dict[str, Event]:
         """Return the events that answer calls with these keys, by key."""
-        return {row.key: self._event(row) for row in self._rows(_BY_KEYS, keys=keys)} if keys else {}
+        return {row.key: Event(*row, self.keys) for row in self._rows(_BY_KEYS, keys=keys)} if keys else {}
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""
@@ -231,10 +242,6 @@ class Database:
         """Return the last snapshot."""
         rows = self._rows(_LAST_SNAPSHOT)
         return Snapshot(*rows[0]) if rows else None
-
-    def _event(self, row: Any) -> Event:
-        number, time, kind, body, key, request, answer, own = row
-        return Event(number, time, kind, body, key, request, answer, own, self.keys)
 
     def _rows(self, query: sql.Select[Any], **values: Any) -> list[Any]:
         with self._connected() as connection:
