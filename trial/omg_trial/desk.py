@@ -27,7 +27,7 @@ from omg_trial.log.machine import machine
 from omg_trial.log.traces import trace
 from omg_trial.replay import check_software, check_store
 from omg_trial.rules import moment
-from omg_trial.snapshots import pack_state, restore_state
+from omg_trial.snapshots import pack_state, restore_state, without_collection
 from omg_trial.state import FORMAT
 from omg_trial.trial_file.trial import Trial
 from omg_trial.versions import LearningTask
@@ -109,12 +109,13 @@ class Desk:
 
     def _load(self) -> None:
         """Verify the log from its first event to its head, and fold it, from the last snapshot on if that fits."""
-        self.chain = Chain(self.store.rows())
-        self.state, arrays = restore_state(self.trial, self.store, self.chain)
-        if arrays is not None:
-            self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
-        for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
-            self.state.apply(event)
+        with without_collection():
+            self.chain = Chain(self.store.rows())
+            self.state, arrays = restore_state(self.trial, self.store, self.chain)
+            if arrays is not None:
+                self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
+            for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
+                self.state.apply(event)
         self.store.forget(self.state.erased)  # a key file from before may have been restored
         self.agent: ModelAgent = self.trainer.train(self.state.version.dataset, len(self.state.version.dataset))
 

@@ -108,11 +108,8 @@ def link(before: str, row: Row) -> str:
     """
     number, time, kind, text, key, request, answer, _ = row
     head = f'["{before}",{number},{_quoted(time)},{_quoted(kind)},{text}'
-    if key is None and request is None and answer is None:
-        whole = f"{head},null,null,null]"
-    else:
-        whole = ",".join([head, *("null" if each is None else _quoted(each) for each in (key, request, answer))]) + "]"
-    return hashlib.sha256(whole.encode()).hexdigest()
+    key, request, answer = ("null" if each is None else _quoted(each) for each in (key, request, answer))
+    return hashlib.sha256(f"{head},{key},{request},{answer}]".encode()).hexdigest()
 
 
 def canonical(content: Any) -> str:
