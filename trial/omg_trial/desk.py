@@ -73,8 +73,7 @@ class Desk:
         correct_clock: bool = False,
         new: bool | None = None,
     ) -> None:
-        self.trial, self.store, self.contract = trial, store, Contract(trial)
-        self.trainer = Trainer(trial)
+        self.trial, self.store, self.contract, self.trainer = trial, store, Contract(trial), Trainer(trial)
         self.clock = SteadyClock() if clock is None else clock
         self._batch: list[Event] = []
         self._keys: dict[str, Event] = {}
@@ -101,11 +100,10 @@ class Desk:
 
     def _start(self) -> None:
         """Record the software and the file, once: thresholds may differ from those of the file that founded the log."""
-        if self._started:
-            return
-        self._started = True
-        file = hashlib.sha256(self.trial.text.encode()).hexdigest()
-        self._record("started", {"software": provenance(), "machine": machine(), "file": file})
+        if not self._started:
+            self._started = True
+            file = hashlib.sha256(self.trial.text.encode()).hexdigest()
+            self._record("started", {"software": provenance(), "machine": machine(), "file": file})
 
     def _load(self) -> None:
         """Verify the log from its first event to its head, and fold it, from the last snapshot on if that fits."""
