@@ -74,7 +74,8 @@ class Decision(NamedTuple):
     iterations: int = 0
     """Newton steps of the planner."""
     regulariser: str = "log"
-    """What the plan was regularised by: "log", the barrier, or something else, of which an audit expects nothing."""
+    """What the plan was regularised by: "log", the barrier, "log within budgets", or something else, of which an audit
+    expects nothing."""
 
     limits: Budgets | None = None
     """What an episode costs in the model and may cost; None without budgets."""
