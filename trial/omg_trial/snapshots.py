@@ -140,13 +140,12 @@ def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, d
 
 @contextlib.contextmanager
 def without_collection() -> Iterator[None]:
-    """Make millions of objects without looking again and again which of them are garbage: none is, nor later."""
+    """Make millions of objects without looking again and again which of them are garbage: none is."""
     collects = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
         if collects:
             gc.enable()
 

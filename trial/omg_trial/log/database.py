@@ -142,7 +142,7 @@ class Database:
 
     def read(self, after: int = 0) -> Iterator[Event]:
         """Yield the events after one with this number, in order; `verified` shows whether they are as written."""
-        return (Event(*row, self.keys) for row in self.rows(after))
+        return (Event(*row, ring=self.keys) for row in self.rows(after))
 
     def rows(self, after: int = 0) -> Iterator[Row]:
         """Yield the same as they are kept."""
@@ -174,7 +174,8 @@ class Database:
 
     def answered(self, keys: Sequence[str]) -> dict[str, Event]:
         """Return the events that answer calls with these keys, by key."""
-        return {row.key: Event(*row, self.keys) for row in self._rows(BY_KEYS, keys=keys)} if keys else {}
+        rows: list[Row] = self._rows(BY_KEYS, keys=keys) if keys else []
+        return {str(row[4]): Event(*row, ring=self.keys) for row in rows}
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""

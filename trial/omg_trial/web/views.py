@@ -15,6 +15,7 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from omg_trial.contract.calls import KeyedCall, Look, Person
+from omg_trial.desk import Desk
 from omg_trial.log.database import StoreError
 from omg_trial.log.events import Row, canonical
 from omg_trial.service import Service
@@ -81,13 +82,13 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[.
     @app.get("/v1/events", response_class=PlainTextResponse, dependencies=[role("follower", "analyst")])
     async def follow(after: Annotated[int, Query(ge=0, le=2**53)] = 0) -> Response:
         rows: list[Row] = []
-        while len(rows) < EVENTS:
-            last = rows[-1][0] if rows else after
-            # A few at a time, on the thread that decides: one connection writes and reads, and no decision waits long.
-            some: list[Row] = await service.ask(lambda desk, last=last: desk.store.some_rows(last, TOGETHER))
+
+        def read(desk: Desk) -> list[Row]:
+            return desk.store.some_rows(rows[-1][0] if rows else after, TOGETHER)
+
+        # A few at a time, on the thread that decides: one connection writes and reads, and no decision waits long.
+        while len(rows) < EVENTS and (some := await service.ask(read)):
             rows += some
-            if len(some) < TOGETHER:
-                break
         lines = await asyncio.to_thread(lambda: [f"{json.dumps(tuple(row))}\n" for row in rows])
         return PlainTextResponse("".join(lines), headers=PRIVATE)
 
