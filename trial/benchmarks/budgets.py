@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp import TabularMDP, Trajectory, occupancy_measure
-from omg_cmdp.agents.omg import OMG
 from omg_cmdp.sampling import draw_index
 from omg_trial.decisions import make_plan
 from omg_trial.people.participants import WeekAccount
@@ -68,7 +67,7 @@ def people(trial: Trial, rng: np.random.Generator) -> dict[str, TabularMDP]:
     return found
 
 
-def clip(trial: Trial, agent: OMG, label: str, policy: Array, most: float) -> Array:
+def clip(trial: Trial, agent: Any, label: str, policy: Array, most: float) -> Array:
     """Return the policy with messages made less likely, down to the floor, until the model expects `most` of them."""
     rewards, dynamics = (each.oracle.predict(label) for each in (agent.reward_oracle, agent.dynamics_oracle))
     model = trial.space.mdp(transitions=dynamics, rewards=rewards)
