@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from omg_cmdp.documents import FileError
+from omg_cmdp.mdp.budgets import MOST_BUDGETS
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_trial.trial_file.alerts import Alerts
 from omg_trial.trial_file.kinds import (
@@ -187,6 +188,8 @@ class People(FileTable):
     """Whether somebody's first opening enrols them, or unknown people are refused."""
     control: Probability = 0.0
     """The share of people who are decided for by the fixed probabilities, drawn when they are enrolled."""
+    arms: Literal["drawn", "given"] = "drawn"
+    """Whether whoever enrols a person may choose the arm; if not, it is always drawn."""
 
 
 class Window(FileTable):
@@ -242,6 +245,15 @@ class Watch(FileTable):
     """The share of settled decisions from which on the team may stop; 0 turns this check off."""
 
 
+class Budget(FileTable):
+    """The most that an episode may cost in expectation; plans keep it."""
+
+    most: Positive
+    """The expected cost of an episode."""
+    costs: dict[str, Positive]
+    """Cost of actions, by name; the others cost nothing."""
+
+
 class TrialFile(FileTable):
     """The whole file."""
 
@@ -251,6 +263,7 @@ class TrialFile(FileTable):
     context: ContextSection
     rewards: Rewards
     dynamics: Dynamics
+    budgets: dict[PrintableName, Budget] = Field({}, max_length=MOST_BUDGETS)
     exploration: Exploration = Exploration()
     learning: LearningSection = LearningSection()
     people: People = People()
