@@ -26,7 +26,10 @@ from omg_cmdp.theory.ceiling.ceiling import Decider
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes, positive_number
 
-compiled = Lazy("omg_cmdp.agents.exploration.compiled")
+compiled = Lazy("omg_cmdp.agents.exploration.roots")
+
+ENOUGH = 0.05
+"""The gap of a plan with roots, relative to what they pay."""
 
 
 class Memory(abc.ABC):
@@ -84,30 +87,44 @@ class Situation(NamedTuple):
         solution = plan(self.model, gamma, weights=weights, tolerance=self.tolerance, start=start)
         return self._decision(solution, gamma, weights, solution.certificate)
 
-    def plan_roots(self, u: FloatArray, floor: float) -> Decision:
-        """Return the plan that maximises ⟨q, f̂⟩ + Σ √(u·q) + floor·Σ log q, u (H, S, A).
+    def plan_roots(self, w: FloatArray, visits: FloatArray) -> Decision:
+        """Return a plan for max ⟨q, f̂⟩ + Σ √(w·Q), Q = Σ_h q_h; for w (H, S, A) each step has a root of its own.
 
-        It is also the plan for the barrier of its own weights, m = ½·√(q̂·u) + floor, and is certified as that: the
-        certificate is relative to their mean, 1/γ. Where it falls short, the barrier of these weights is solved on,
-        from there: weights may be any numbers, but a plan must be that of its weights.
+        Parameters
+        ----------
+        w : array (S, A) or (H, S, A)
+            What is to be gained.
+        visits : array (H, S, A)
+            An occupancy measure of the model that is positive wherever w is, from which the plan begins.
+
+        Returns
+        -------
+        Decision
+            The plan. It falls short of the maximum by `certificate`/γ at most: a twentieth of Σ √(w·Q), or less. Its
+            weights are γ·½·√(w/Q)·q, and γ makes their mean 1.
         """
-        floor, shape = positive_number("floor", floor), (self.model.horizon, self.model.states, self.model.actions)
-        if not (type(u) is np.ndarray and u.dtype == np.float64 and u.shape == shape and u.flags.carray):
-            u = float_table("u", u)
-            one_of_shapes("u", u, shape)
-            in_range("u", u, 0.0, math.inf)
-        # To a gap of the tolerance times the weight that is likely: what the weights are is known afterwards.
-        likely = self.tolerance * compiled.likely_weight(u, floor)
-        solution, weights = plan(self.model, uncertainty=u, floor=floor, tolerance=likely), np.empty(shape)
-        gamma = compiled.own_weights(solution.occupancy, u, floor, weights)
-        certificate = gamma * solution.certificate
-        if certificate > self.tolerance:
-            return self.plan(gamma, weights, start=solution)
-        return self._decision(solution, gamma, weights, certificate)
-
-    def least_weight(self, floor: float) -> float:
-        """Return floor/√(n·t): over T episodes it costs at most 2·floor·√(nT)."""
-        return positive_number("floor", floor) / math.sqrt(self.tuples * self.episode)
+        shape = self.model.horizon, self.model.states, self.model.actions
+        table = float_table("w", w)
+        one_of_shapes("w", table, shape[1:], shape)
+        in_range("w", table, 0.0, math.inf)
+        roots = table.reshape(-1, *shape[1:])
+        policy, occupancy, values = np.empty(shape), np.empty(shape), np.empty(shape[:2])
+        gap, rounds = compiled.explore(
+            *self.model.raw, roots, visits, self.tolerance, ENOUGH, policy, occupancy, values
+        )
+        weights = np.empty(shape)
+        gamma = compiled.own_weights(occupancy, roots, weights)
+        return Decision(
+            policy=policy,
+            model=self.model,
+            gamma=gamma,
+            weights=weights,
+            occupancy=occupancy,
+            values=values,
+            certificate=gamma * gap,
+            iterations=rounds,
+            regulariser="root",
+        )
 
     def _decision(self, solution: Solution, gamma: float, weights: FloatArray | None, certificate: float) -> Decision:
         return Decision(

@@ -32,7 +32,7 @@ def fill_gains(
     else. b = E[x_k], x_k = q_k·e_k, and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square
     of Σx is too large by the noise of the draws that visit the tuple: `spread`, Σ (x_k - r·q_k)² for r = Σx/Σq, times
     n/(n - 1) for n = (Σq)²/Σq² of them, is taken off. Values from step h on lie in [lows_h, highs_h], also those of the
-    drawn models. `all_visits` (H, S, A) becomes Σ q_k.
+    drawn models. `all_visits` (H, S, A) becomes E[q_k].
     """
     (horizon, states, _), count = all_visits.shape, len(drawn_rewards)
     values, chosen = np.zeros((horizon + 1, states)), np.empty((horizon, states), np.int64)
@@ -55,6 +55,7 @@ def fill_gains(
             products[i] += x[i] * q[i]
             visited[i] += q[i]
             visited_squares[i] += q[i] * q[i]
+    all_visits /= count
     total, hoped = flows.sum(), np.maximum(flows, 0.0).sum()
     share = max(total, 0.0) / hoped if hoped > 0.0 else 0.0
     for i in range(x.size):
@@ -65,34 +66,6 @@ def fill_gains(
             others = whole - visited_squares[i]
             noise = spread * whole / others if others > ALONE * whole else 0.0
             v[i] = share * share * max(flows[i] ** 2 - max(noise, 0.0), 0.0) / (count * visited[i])
-
-
-@compiled
-def divide(transitions, rewards, admissible, lows, highs, v, parts):
-    """Divide v (S, A) among the steps, in the place of `parts` (H, S, A): how often draws come in each of them.
-
-    In proportion to these visits over (z + √v)²: z is what the pair costs in a step, V_h(s) - r - P·V_{h+1} for the
-    optimal values, which lie in [lows_h, highs_h].
-    """
-    horizon, states, actions = parts.shape
-    total, values = np.zeros((states, actions)), np.empty((horizon + 1, states))
-    chosen = np.empty((horizon, states), np.int64)
-    best_actions(transitions, rewards, admissible, lows, highs, chosen, values)
-    for h in range(horizon):
-        k, r = h % transitions.shape[0], h % rewards.shape[0]
-        for s in range(states):
-            for a in range(actions):
-                if v[s, a] > 0.0 and parts[h, s, a] > 0.0:
-                    worth = rewards[r, s, a]
-                    for j in range(states):
-                        worth += transitions[k, s, a, j] * values[h + 1, j]
-                    cost = max(values[h, s] - worth, 0.0) + math.sqrt(v[s, a])
-                    parts[h, s, a] /= cost * cost
-                    total[s, a] += parts[h, s, a]
-    for h in range(horizon):
-        for s in range(states):
-            for a in range(actions):
-                parts[h, s, a] = v[s, a] * (parts[h, s, a] / total[s, a]) if v[s, a] > 0.0 else 0.0
 
 
 @compiled
@@ -136,27 +109,3 @@ def follow(transitions, rewards, start, chosen, values, visits, errors):
                     expected += transitions[k, s, a, j] * values[h + 1, j]
                     visits[h + 1, j] += visits[h, s] * transitions[k, s, a, j]
                 errors[h, s] = values[h, s] - expected
-
-
-@compiled
-def likely_weight(u, floor):
-    """Return a tenth of the mean of ½·√(q·u) + floor for q = 1/(SA): how large the weights of a plan will be."""
-    total = 0.0
-    for entry in u.flat:
-        total += math.sqrt(entry)
-    return 0.1 * (0.5 * total / (u.size * math.sqrt(u.shape[1] * u.shape[2])) + floor)
-
-
-@compiled
-def own_weights(occupancy, u, floor, weights):
-    """Fill γ·(½·√(q·u) + floor), (H, S, A), with the γ that makes their mean 1; return γ."""
-    horizon, states, actions = weights.shape
-    total = 0.0
-    for h in range(horizon):
-        for s in range(states):
-            for a in range(actions):
-                weights[h, s, a] = 0.5 * math.sqrt(occupancy[h, s, a] * u[h, s, a]) + floor
-                total += weights[h, s, a]
-    gamma = weights.size / total
-    weights *= gamma
-    return gamma

@@ -35,7 +35,7 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.draws import Cache, Streams, empty_cache, keys_of
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
+from omg_cmdp.validation import FloatArray, positive_integer, seed_number
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
 
@@ -57,32 +57,26 @@ class GainWeighted(ExplorationRule):
     ----------
     draws : int, default 32
         Number of models that estimate v, at least 2. Large models get fewer, but at least four.
-    floor : float, default 1e-4
-        The least weight, times √(n·t).
     seed : int, default 0
         The seed of the draws; they are a function of it, the episode and what was learned.
 
     Examples
     --------
     >>> str(GainWeighted(draws=8))
-    'GainWeighted(draws=8, floor=0.0001, seed=0)'
+    'GainWeighted(draws=8, seed=0)'
     """
 
-    def __init__(self, *, draws: int = 32, floor: float = 1e-4, seed: int = 0) -> None:
+    def __init__(self, *, draws: int = 32, seed: int = 0) -> None:
         self.draws = positive_integer("draws", draws)
         if self.draws < 2:
             raise ValueError(f"`draws` must be at least 2, got {draws!r}")
-        self.floor = positive_number("floor", floor)
         self.seed = seed_number(seed)
         self._caches: deque[Cache] = deque(maxlen=1)  # no state: what is drawn is the same without it
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the weights of this episode."""
         v, visits = self._weighed(situation)
-        if v.ndim == 2:
-            transitions, rewards, _, admissible = situation.model.raw
-            compiled.divide(transitions, rewards, admissible, *situation.bounds, v, visits)
-        return situation.plan_roots(SHARE * (v if v.ndim == 3 else visits), situation.least_weight(self.floor))
+        return situation.plan_roots(SHARE * v, visits)
 
     def gains(self, situation: Situation) -> FloatArray:
         """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""
