@@ -14,22 +14,24 @@ from omg_cmdp.contexts import Context, Keyed, unchanging
 from omg_cmdp.fingerprints import setting
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
+from omg_cmdp.mdp.budgets import Budgets
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
-from omg_cmdp.planning.solution import Solution
+from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.theory.ceiling.ceiling import Decider
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes, positive_number
 
-compiled = Lazy("omg_cmdp.agents.exploration.roots")
+compiled = Lazy("omg_cmdp.agents.exploration.compiled")
+frank_wolfe = Lazy("omg_cmdp.agents.exploration.frank_wolfe")
 
 ENOUGH = 0.05
-"""The gap of a plan with roots, relative to what they pay."""
+"""The gap that is left of a plan with gains, relative to what it pays for them."""
 
 
 class Memory(abc.ABC):
@@ -55,7 +57,7 @@ class Memory(abc.ABC):
 class Situation(NamedTuple):
     """What a rule knows: the episode, its context, the model for it, and the oracles behind the model.
 
-    OMG makes one for every decision. Its methods `plan` and `plan_roots` turn weights into a `Decision`.
+    OMG makes one for every decision. Its methods `plan`, `plan_roots` and `plan_gains` turn weights into a `Decision`.
     """
 
     episode: int
@@ -76,6 +78,8 @@ class Situation(NamedTuple):
     """What can be earned from each step on."""
     memory: Memory | None = None
     """What the rule remembers of earlier episodes; None for rules that need not."""
+    limits: Budgets | None = None
+    """What an episode costs and may cost; None without budgets."""
 
     @property
     def context(self) -> Context:
@@ -84,10 +88,32 @@ class Situation(NamedTuple):
 
     def plan(self, gamma: float, weights: FloatArray | None = None, start: Solution | None = None) -> Decision:
         """Return the plan for the barrier m = weights/γ; without `weights` they are 1. `start` saves time."""
-        solution = plan(self.model, gamma, weights=weights, tolerance=self.tolerance, start=start)
+        solution = plan(self.model, gamma, weights=weights, budgets=self.limits, tolerance=self.tolerance, start=start)
         return self._decision(solution, gamma, weights, solution.certificate)
 
-    def plan_roots(self, w: FloatArray, visits: FloatArray) -> Decision:
+    def plan_roots(self, u: FloatArray, floor: float) -> Decision:
+        """Return the plan that maximises ⟨q, f̂⟩ + Σ √(u·q) + floor·Σ log q, u (H, S, A).
+
+        It is also the plan for the barrier of its own weights, m = ½·√(q̂·u) + floor, and is certified as that: the
+        certificate is relative to their mean, 1/γ. Where it falls short, the barrier of these weights is solved on,
+        from there: weights may be any numbers, but a plan must be that of its weights.
+        """
+        floor, shape = positive_number("floor", floor), (self.model.horizon, self.model.states, self.model.actions)
+        if not (type(u) is np.ndarray and u.dtype == np.float64 and u.shape == shape and u.flags.carray):
+            u = float_table("u", u)
+            one_of_shapes("u", u, shape)
+            in_range("u", u, 0.0, math.inf)
+        # To a gap of the tolerance times the weight that is likely: what the weights are is known afterwards.
+        likely = self.tolerance * compiled.likely_weight(u, floor)
+        within, weights = self.limits, np.empty(shape)
+        solution = plan(self.model, uncertainty=u, floor=floor, budgets=within, tolerance=likely)
+        gamma = compiled.own_weights(solution.occupancy, u, floor, weights)
+        certificate = gamma * solution.certificate
+        if certificate > self.tolerance and solution.status is not Status.INFEASIBLE:
+            return self.plan(gamma, weights, start=solution)
+        return self._decision(solution, gamma, weights, certificate)
+
+    def plan_gains(self, w: FloatArray, visits: FloatArray) -> Decision:
         """Return a plan for max ⟨q, f̂⟩ + Σ √(w·Q), Q = Σ_h q_h; for w (H, S, A) each step has a root of its own.
 
         Parameters
@@ -109,11 +135,10 @@ class Situation(NamedTuple):
         in_range("w", table, 0.0, math.inf)
         roots = table.reshape(-1, *shape[1:])
         policy, occupancy, values = np.empty(shape), np.empty(shape), np.empty(shape[:2])
-        gap, rounds = compiled.explore(
-            *self.model.raw, roots, visits, self.tolerance, ENOUGH, policy, occupancy, values
-        )
+        given = *self.model.raw, roots, visits, self.tolerance, ENOUGH
+        gap, rounds = frank_wolfe.explore(*given, policy, occupancy, values)
         weights = np.empty(shape)
-        gamma = compiled.own_weights(occupancy, roots, weights)
+        gamma = frank_wolfe.fill_weights(occupancy, roots, weights)
         return Decision(
             policy=policy,
             model=self.model,
@@ -126,6 +151,10 @@ class Situation(NamedTuple):
             regulariser="root",
         )
 
+    def least_weight(self, floor: float) -> float:
+        """Return floor/√(n·t): over T episodes it costs at most 2·floor·√(nT)."""
+        return positive_number("floor", floor) / math.sqrt(self.tuples * self.episode)
+
     def _decision(self, solution: Solution, gamma: float, weights: FloatArray | None, certificate: float) -> Decision:
         return Decision(
             policy=solution.policy,
@@ -136,6 +165,9 @@ class Situation(NamedTuple):
             values=solution.values,
             certificate=certificate,
             iterations=solution.iterations,
+            limits=self.limits,
+            prices=None if self.limits is None else solution.prices,
+            status=None if self.limits is None else solution.status,
         )
 
     def assumptions(self, episodes: int, delta: float) -> Assumptions:

@@ -76,7 +76,7 @@ class GainWeighted(ExplorationRule):
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the weights of this episode."""
         v, visits = self._weighed(situation)
-        return situation.plan_roots(SHARE * v, visits)
+        return situation.plan_gains(SHARE * v, visits)
 
     def gains(self, situation: Situation) -> FloatArray:
         """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""

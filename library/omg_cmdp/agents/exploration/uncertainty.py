@@ -6,11 +6,9 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import value_ranges
-from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import positive_number
 
@@ -28,15 +26,18 @@ class UncertaintyWeighted(ExplorationRule):
     ----------
     kappa : float, default 0.15
         κ, how much of the uncertainty is paid for; chosen on worlds that no table of the guide shows.
+    floor : float, default 1e-4
+        The least weight, times √(n·t).
 
     Examples
     --------
     >>> str(UncertaintyWeighted(kappa=1.0))
-    'UncertaintyWeighted(kappa=1.0)'
+    'UncertaintyWeighted(kappa=1.0, floor=0.0001)'
     """
 
-    def __init__(self, *, kappa: float = 0.15) -> None:
+    def __init__(self, *, kappa: float = 0.15, floor: float = 1e-4) -> None:
         self.kappa = positive_number("kappa", kappa)
+        self.floor = positive_number("floor", floor)
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the weights of this episode."""
@@ -48,4 +49,4 @@ class UncertaintyWeighted(ExplorationRule):
         unsure = np.empty((model.horizon, *shape[1:]))
         ranges = value_ranges(model, bounds=situation.bounds)
         compiled.backup_errors(ranges, rewards, dynamics, self.kappa / model.horizon, unsure)
-        return situation.plan_roots(unsure, flow(model, uniform_policy(model.space))[0])
+        return situation.plan_roots(unsure, situation.least_weight(self.floor))

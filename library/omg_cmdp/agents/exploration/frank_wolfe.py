@@ -204,7 +204,7 @@ def earned(rewards, q):
 
 
 @compiled
-def own_weights(q, roots, weights):
+def fill_weights(q, roots, weights):
     """Fill γ·½·√(w/Q)·q, (H, S, A), with the γ that makes their mean 1; return γ, inf if there are none."""
     horizon, states, actions = q.shape
     sums, total = np.zeros(roots.shape), 0.0
