@@ -22,26 +22,15 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-State = Mapping[str, NDArray[Any]]
-"""Arrays of numbers and text by name."""
+from omg_cmdp.transactions import State, Stateful, undone_on_failure
 
 AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 4}
 """The head of an agent's file."""
-
-
-class Stateful(Protocol):
-    """An object with a state."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that was learned, as arrays of numbers and text."""
-
-    def load_state(self, state: State) -> None:
-        """Continue from a state saved with the same settings, bit for bit; refuse any other, and change nothing."""
 
 
 def joint_state(parts: Mapping[str, Stateful]) -> dict[str, NDArray[Any]]:
@@ -57,21 +46,9 @@ def part_of(state: State, name: str) -> dict[str, NDArray[Any]]:
 
 def load_parts(state: State, parts: Mapping[str, Stateful]) -> None:
     """Load all parts of a joint state, or none."""
-    with all_or_nothing(*parts.values()):
+    with undone_on_failure(*parts.values()):
         for name, part in parts.items():
             part.load_state(part_of(state, name))
-
-
-@contextlib.contextmanager
-def all_or_nothing(*parts: Stateful) -> Iterator[None]:
-    """Give each of `parts` its state back if the body of the `with` statement fails."""
-    before = [part.state() for part in parts]
-    try:
-        yield
-    except BaseException:
-        for part, state in zip(parts, before, strict=True):
-            part.load_state(state)
-        raise
 
 
 def read_state(state: State, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import final
+from typing import Unpack, final
 
-from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.base import Ranges
+from omg_cmdp.agents.budgets import BudgetedAgent, Spending
 from omg_cmdp.agents.exploration.accounted import Account
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.agents.exploration.named import exploration_rule
@@ -21,7 +22,7 @@ from omg_cmdp.validation import FloatArray, positive_integer
 
 
 @final
-class OMG(ModelAgent):
+class OMG(BudgetedAgent):
     """Optimism-free exploration by a log barrier over occupancy measures.
 
     In every episode the plan maximises ⟨q, f̂⟩ + Σ m·log q over the occupancy measures q of the model (f̂, P̂), with
@@ -57,6 +58,8 @@ class OMG(ModelAgent):
     return_range : (float, float), optional
         Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
         `reward_range`. A tighter range makes bonuses and plausible values tighter too.
+    **spending
+        `costs` and `budgets`: what decisions cost, and what an episode may cost (`BudgetedAgent`).
 
     Examples
     --------
@@ -90,12 +93,15 @@ class OMG(ModelAgent):
         seed: int = 0,
         reward_range: tuple[float, float] = (0.0, 1.0),
         return_range: tuple[float, float] | None = None,
+        **spending: Unpack[Spending],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range, return_range=return_range)
+        ranges: Ranges = {"reward_range": reward_range, "return_range": return_range}
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges, **spending)
         self.episodes = None if episodes is None else positive_integer("episodes", episodes)
         self.gamma = exploration_rule(gamma, self.episodes, delta, seed)
         self._tuples = most_tuples(space)
-        self._memory = self.gamma.memory(self)
+        # What an account proves is proven without budgets.
+        self._memory = self.gamma.memory(self) if self._limits is None else None
 
     @property
     def account(self) -> Account | None:
@@ -118,6 +124,7 @@ class OMG(ModelAgent):
             tolerance=1.0 / (16.0 * (self.episodes or episode**2)),
             bounds=self.value_bounds,
             memory=self._memory,
+            limits=self.limits(known),
         )
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:

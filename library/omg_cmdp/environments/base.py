@@ -15,6 +15,7 @@ from omg_cmdp.fingerprints import UNTOLD, fingerprint
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.limits import CostLimits, limits_of
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
@@ -31,7 +32,7 @@ class ContextualMDP(Environment, abc.ABC):
     """A contextual MDP: the true MDP of every context, with exact optimal values, and episodes sampled from it.
 
     One of your own needs `space` and `mdp(context)`. Rewards are Bernoulli with the mean in the table, unless
-    `draw_reward` is overridden.
+    `draw_reward` is overridden. With `costs` and `budgets`, the optimum is the best policy that keeps the budgets.
 
     Examples
     --------
@@ -69,7 +70,11 @@ class ContextualMDP(Environment, abc.ABC):
         if difference is not None:
             wanted, got = difference
             raise ValueError(f"`mdp` must return an MDP with {wanted}, as `space` says, got {got}")
-        return Truth(mdp)
+        return Truth(mdp, None if self._limits is None else self._limits(context))
+
+    @functools.cached_property
+    def _limits(self) -> CostLimits | None:
+        return limits_of(self.space, self.costs, self.budgets)
 
     def fingerprint(self, contexts: Sequence[Context] = ()) -> str:
         """Return a short text that tells worlds apart: also by the tables of some contexts, and by drawn rewards."""
@@ -77,7 +82,8 @@ class ContextualMDP(Environment, abc.ABC):
         # Single precision: other machines may compute tables with other last bits.
         tables = [[each.astype(np.float32) for each in self.mdp(context).raw[:2]] for context in witnesses]
         drawn = [self.draw_reward(mean, uniform) for mean in (0.0, 0.5, 1.0) for uniform in (0.1, 0.4, 0.6, 0.9)]
-        facts = fingerprint(*self._facts(witnesses), tables, drawn)
+        limits = [] if self._limits is None else [self._limits(context) for context in witnesses]
+        facts = fingerprint(*self._facts(witnesses), tables, drawn, *limits)
         return f"{type(self).__name__} {facts}{'' if witnesses else UNTOLD}"
 
     def optimal_value(self, context: Context) -> float:

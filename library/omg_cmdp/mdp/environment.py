@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +36,10 @@ class Environment:
     """The true MDP of a context; None if its tables are unknown."""
     features: Callable[[Context], FloatArray] | None = None
     """The features (d,) of a context for parametric oracles; None: the context itself, if it is a vector."""
+    costs: Any = None
+    """What decisions cost on average: (J, S, A) or (J, H, S, A), or context -> such a table; None: nothing."""
+    budgets: Any = None
+    """What an episode may cost in expectation, (J,), or context -> (J,); with `costs`, or None."""
     reward_functions: Callable[[Context], FloatArray] | None = None
     """A finite class of reward functions at a context, (N, S, A); None if there is no class."""
     transition_functions: Callable[[Context], FloatArray] | None = None

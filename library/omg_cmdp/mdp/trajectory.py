@@ -19,8 +19,8 @@ from omg_cmdp.validation import (
     float_table,
     frozen,
     instance_of,
+    integer_vector,
     interval,
-    no_masked_entries,
     real_number,
 )
 
@@ -81,7 +81,7 @@ class Trajectory:
         total: float | None = None,
     ) -> None:
         visited, cut = _visited(states)
-        taken = _integers("actions", actions)
+        taken = integer_vector("actions", actions)
         earned = np.full(taken.shape, np.nan) if rewards is None else _rewards(rewards)
         if earned.ndim != 1 or taken.shape != earned.shape or len(visited) + cut != len(taken) + 1 or not len(taken):
             got = f"{visited.shape}, {taken.shape} and {earned.shape}"
@@ -193,18 +193,7 @@ class Trajectory:
 def _visited(states: Any) -> tuple[NDArray[Any], bool]:
     """Return the states that are known, and whether the last one is not."""
     cut = isinstance(states, (list, tuple)) and len(states) > 1 and states[-1] is None
-    return _integers("states", states[:-1] if cut else states), cut
-
-
-def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
-    no_masked_entries(name, values)
-    try:
-        array = np.array(values)
-    except Exception:  # whatever a foreign object raises
-        raise ValueError(f"`{name}` must be a vector of integers, got {values!r:.60}") from None
-    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.dtype == np.uint64 and (array >> 63).any()):
-        raise ValueError(f"`{name}` must be a vector of integers, got {array.dtype} of shape {array.shape}")
-    return array if array.dtype == np.int64 else array.astype(np.int64)
+    return integer_vector("states", states[:-1] if cut else states), cut
 
 
 def _rewards(values: Any) -> FloatArray:

@@ -99,7 +99,10 @@ OTHER = {
     "return_range": [(None, (0.0, 2.0)), ((0.0, 2.0), (1.0, 2.0))],
 }
 """Pairs of values that differ, for arguments that are more than numbers."""
-ELSEWHERE = {"mdp": "the table of `Informed` is that of its known oracles, whose tests vary it"}
+ELSEWHERE = {
+    "mdp": "the table of `Informed` is that of its known oracles, whose tests vary it",
+    **dict.fromkeys(("costs", "budgets"), "they come together: test_budgets.py varies them"),
+}
 AGENTS = [
     kind
     for kind in vars(agents).values()

@@ -74,8 +74,6 @@ RATED = {
             **SIZE, dimension=DIMENSION, horizon=h, rate=r, support=SUPPORT, intercept=False
         ),
     ),
-    "mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(TRANSITIONS, horizon=h, rate=r)),
-    "sparse mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(SPARSE, horizon=h, rate=r)),
     "basis": (SIMPLEX, lambda h, r: oracles.BasisDynamics(**SIZE, bases=DIMENSION, horizon=h, rate=r)),
 }
 
@@ -86,7 +84,7 @@ def _aggregate_rewards(horizon):
 
 
 def _aggregate_dynamics(horizon):
-    experts = [RATED[name][1](horizon, "guarded") for name in ("finite dynamics", "transition counts", "mixture")]
+    experts = [RATED[name][1](horizon, "guarded") for name in ("finite dynamics", "transition counts")]
     return oracles.AggregateDynamics(experts, horizon=horizon)
 
 

@@ -234,9 +234,9 @@ def test_uncertainty_is_the_mean_divergence_of_draws(name, rng):
     np.testing.assert_array_less(np.abs(divergences.mean(axis=0) - oracle.uncertainty(contexts[1])), 5.0 * error + 1e-9)
 
 
-@pytest.mark.parametrize("name", ["aggregate rewards", "aggregate dynamics", "mixture, guarded", "mixture, realizable"])
+@pytest.mark.parametrize("name", ["aggregate rewards", "aggregate dynamics"])
 def test_uncertainty_is_about_the_mean_divergence_of_draws(name, rng):
-    """A mixture's E D² is of first order, and its weights are cut at zero, hence within a factor of three."""
+    """Draws of an aggregate take whole experts, while E D² is about their mean: within a factor of three."""
     contexts, oracle = each_oracle(HORIZON)[name]
     taught(oracle, contexts, rng, 40)
     drawn = oracle.draws(contexts[1], DRAWS, rng)

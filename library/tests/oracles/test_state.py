@@ -8,7 +8,7 @@ import pytest
 
 from library.tests.oracles.catalogue import ACTIONS, LABELS, REWARDS, SIZE, STATES, SUPPORT, TRANSITIONS, each_oracle
 from omg_cmdp import oracles
-from omg_cmdp.oracles import AggregateRewards, FiniteDynamics, FiniteRewards, MixtureDynamics, RewardOracle
+from omg_cmdp.oracles import AggregateRewards, FiniteDynamics, FiniteRewards, RewardOracle
 
 HORIZON = 3
 NAMES = sorted(each_oracle(HORIZON))
@@ -207,7 +207,7 @@ def test_states_of_another_setting_are_refused(kind, changes):
     is_refused(configured(kind), configured(kind, **changes).state())
 
 
-@pytest.mark.parametrize("kind", [FiniteRewards, FiniteDynamics, MixtureDynamics])
+@pytest.mark.parametrize("kind", [FiniteRewards, FiniteDynamics])
 def test_states_of_another_number_of_functions_are_refused(kind, rng):
     tables = REWARDS if kind is FiniteRewards else TRANSITIONS
     fewer = kind({label: table[:5] for label, table in tables.items()}, horizon=HORIZON)
