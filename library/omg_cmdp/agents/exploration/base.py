@@ -30,8 +30,8 @@ from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
 frank_wolfe = Lazy("omg_cmdp.agents.exploration.frank_wolfe")
 
-ENOUGH = 0.05
-"""The gap that is left of a plan with gains, relative to what it pays for them."""
+ENOUGH, ROUNDS = 0.2, 16
+"""When a plan for gains is done: at this gap, relative to what it pays for them, or after this many rounds."""
 
 
 class Memory(abc.ABC):
@@ -116,29 +116,32 @@ class Situation(NamedTuple):
     def plan_gains(self, w: FloatArray, visits: FloatArray) -> Decision:
         """Return a plan for max ⟨q, f̂⟩ + Σ √(w·Q), Q = Σ_h q_h; for w (H, S, A) each step has a root of its own.
 
+        It falls short of the maximum by `certificate`/γ at most, which is within the situation's tolerance, or a fifth
+        of Σ √(w·Q); after sixteen rounds it may be more. Budgets are not kept.
+
         Parameters
         ----------
         w : array (S, A) or (H, S, A)
-            What is to be gained.
+            The squares of what can be gained.
         visits : array (H, S, A)
-            An occupancy measure of the model that is positive wherever w is, from which the plan begins.
+            The occupancy measure from which the plan begins. Roots to which neither it nor the model's optimum goes are
+            left out.
 
         Returns
         -------
         Decision
-            The plan. It falls short of the maximum by `certificate`/γ at most: a twentieth of Σ √(w·Q), or less. Its
-            weights are γ·½·√(w/Q)·q, and γ makes their mean 1.
+            The plan. Its weights are γ·½·√(w/Q)·q, 1/γ their mean before that, and the tolerance.
         """
         shape = self.model.horizon, self.model.states, self.model.actions
-        table = float_table("w", w)
-        one_of_shapes("w", table, shape[1:], shape)
-        in_range("w", table, 0.0, math.inf)
-        roots = table.reshape(-1, *shape[1:])
+        for name, table in (("w", w), ("visits", visits)):
+            one_of_shapes(name, float_table(name, table), *((shape[1:], shape) if table is w else (shape,)))
+            in_range(name, table, 0.0, math.inf)
+        roots = w.reshape(-1, *shape[1:])
         policy, occupancy, values = np.empty(shape), np.empty(shape), np.empty(shape[:2])
-        given = *self.model.raw, roots, visits, self.tolerance, ENOUGH
+        given = *self.model.raw, roots, visits, self.tolerance, ENOUGH, ROUNDS
         gap, rounds = frank_wolfe.explore(*given, policy, occupancy, values)
         weights = np.empty(shape)
-        gamma = frank_wolfe.fill_weights(occupancy, roots, weights)
+        gamma = frank_wolfe.fill_weights(occupancy, roots, self.tolerance, weights)
         return Decision(
             policy=policy,
             model=self.model,

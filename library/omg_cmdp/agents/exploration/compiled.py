@@ -69,6 +69,34 @@ def fill_gains(
 
 
 @compiled
+def divide(transitions, rewards, admissible, lows, highs, v, parts):
+    """Divide v (S, A) among the steps, in the place of `parts` (H, S, A): how often draws come in each of them.
+
+    In proportion to these visits over (z + √v)²: z is what the pair costs in a step, V_h(s) - r - P·V_{h+1} for the
+    optimal values, which lie in [lows_h, highs_h].
+    """
+    horizon, states, actions = parts.shape
+    total, values = np.zeros((states, actions)), np.empty((horizon + 1, states))
+    chosen = np.empty((horizon, states), np.int64)
+    best_actions(transitions, rewards, admissible, lows, highs, chosen, values)
+    for h in range(horizon):
+        k, r = h % transitions.shape[0], h % rewards.shape[0]
+        for s in range(states):
+            for a in range(actions):
+                if v[s, a] > 0.0 and parts[h, s, a] > 0.0:
+                    worth = rewards[r, s, a]
+                    for j in range(states):
+                        worth += transitions[k, s, a, j] * values[h + 1, j]
+                    cost = max(values[h, s] - worth, 0.0) + math.sqrt(v[s, a])
+                    parts[h, s, a] /= cost * cost
+                    total[s, a] += parts[h, s, a]
+    for h in range(horizon):
+        for s in range(states):
+            for a in range(actions):
+                parts[h, s, a] = v[s, a] * (parts[h, s, a] / total[s, a]) if v[s, a] > 0.0 else 0.0
+
+
+@compiled
 def carry(chosen, visits, errors, flow, came):
     """Fill x = q·e and q of one draw, (steps, S, A) each; if there is one step for all, their sums over steps."""
     horizon, states = chosen.shape

@@ -18,8 +18,6 @@ import numpy as np
 from omg_cmdp.jit import compiled, inner
 from omg_cmdp.mdp.compiled import SHORT, add_products, flow, spans
 
-ROUNDS = 16
-"""The most rounds; the gap that is left is certified, whatever it is."""
 LOOKS = 16
 """The most points at which one search along a line looks."""
 CLOSE = 1e-3
@@ -27,12 +25,12 @@ CLOSE = 1e-3
 
 
 @compiled
-def explore(transitions, rewards, start, admissible, roots, visits, least, share, policy, q, values):
+def explore(transitions, rewards, start, admissible, roots, visits, least, share, most, policy, q, values):
     """Fill the plan's policy and occupancy (H, S, A), and the values (H, S) that certify it.
 
-    `roots` w is (1, S, A) or (H, S, A); `visits` (H, S, A) is an occupancy measure; roots to which neither it nor the
-    optimum goes are left out. It stops at a gap of at most `least`, or of `share` times Σ √(w·Q). Return the gap, and the rounds. Where nothing
-    goes, the policy is that of the optimum.
+    `roots` w is (1, S, A) or (H, S, A); `visits` (H, S, A) is an occupancy measure. Roots to which neither it nor the
+    optimum goes are left out. The plan is done with a gap of at most `least`, or of `share` times Σ √(w·Q), or after so
+    many rounds as `most` says. Return the gap, and the rounds. Where nothing goes, the policy is that of the optimum.
     """
     horizon, states, actions = q.shape
     table = transitions.reshape(-1, states)
@@ -67,7 +65,7 @@ def explore(transitions, rewards, start, admissible, roots, visits, least, share
         gap = -value - 0.5 * price
         for s in range(states):
             gap += start[s] * values[0, s]
-        if not gap > max(least, share * price) or rounds == ROUNDS:
+        if not gap > max(least, share * price) or rounds == most:
             break
         rounds += 1
         soften(rewards, paid, worth, q, values, chosen, policy)
@@ -204,10 +202,10 @@ def earned(rewards, q):
 
 
 @compiled
-def fill_weights(q, roots, weights):
-    """Fill γ·½·√(w/Q)·q, (H, S, A), with the γ that makes their mean 1; return γ, inf if there are none."""
+def fill_weights(q, roots, least, weights):
+    """Fill γ·½·√(w/Q)·q, (H, S, A), with γ = HSA/(least + Σ ½·√(w·Q)); return γ."""
     horizon, states, actions = q.shape
-    sums, total = np.zeros(roots.shape), 0.0
+    sums, total = np.zeros(roots.shape), least
     add_steps(q, sums)
     for h in range(horizon):
         i = h % len(roots)
@@ -217,7 +215,6 @@ def fill_weights(q, roots, weights):
                 if q[h, s, a] > 0.0:
                     weights[h, s, a] = 0.5 * math.sqrt(roots[i, s, a] / sums[i, s, a]) * q[h, s, a]
                 total += weights[h, s, a]
-    gamma = weights.size / total if total > 0.0 else np.inf
-    if total > 0.0:
-        weights *= gamma
+    gamma = weights.size / total
+    weights *= gamma
     return gamma

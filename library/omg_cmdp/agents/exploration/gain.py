@@ -41,6 +41,8 @@ compiled = Lazy("omg_cmdp.agents.exploration.compiled")
 
 SHARE = 0.25
 """What the program is given of v: half the weights of the smallest bound, at 5/4 of it. Chosen on seeds above 200."""
+FLOOR = 1e-4
+"""With budgets, which the planner keeps by a barrier: the least weight of a tuple, times √(n·t)."""
 LARGEST = 2**25
 """The most numbers that drawn tables hold in all: 256 MiB. A large model gets fewer draws, but four at least."""
 
@@ -76,7 +78,12 @@ class GainWeighted(ExplorationRule):
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the weights of this episode."""
         v, visits = self._weighed(situation)
-        return situation.plan_gains(SHARE * v, visits)
+        if situation.limits is None:
+            return situation.plan_gains(SHARE * v, visits)
+        if v.ndim == 2:
+            transitions, rewards, _, admissible = situation.model.raw
+            compiled.divide(transitions, rewards, admissible, *situation.bounds, v, visits)
+        return situation.plan_roots(SHARE * (v if v.ndim == 3 else visits), situation.least_weight(FLOOR))
 
     def gains(self, situation: Situation) -> FloatArray:
         """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""
