@@ -30,7 +30,7 @@ from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
 frank_wolfe = Lazy("omg_cmdp.agents.exploration.frank_wolfe")
 
-ENOUGH, ROUNDS = 0.2, 16
+ENOUGH, ROUNDS = 0.05, 8
 """When a plan for gains is done: at this gap, relative to what it pays for them, or after this many rounds."""
 
 
@@ -116,8 +116,8 @@ class Situation(NamedTuple):
     def plan_gains(self, w: FloatArray, visits: FloatArray) -> Decision:
         """Return a plan for max ⟨q, f̂⟩ + Σ √(w·Q), Q = Σ_h q_h; for w (H, S, A) each step has a root of its own.
 
-        It falls short of the maximum by `certificate`/γ at most, which is within the situation's tolerance, or a fifth
-        of Σ √(w·Q); after sixteen rounds it may be more. Budgets are not kept.
+        It falls short of the maximum by `certificate`/γ at most, which is within the situation's tolerance, or a
+        twentieth of Σ √(w·Q); after eight rounds it may be more. Budgets are not kept.
 
         Parameters
         ----------

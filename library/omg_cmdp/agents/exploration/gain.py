@@ -35,43 +35,44 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.draws import Cache, Streams, empty_cache, keys_of
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, positive_integer, seed_number
+from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
 
 SHARE = 0.25
 """What the program is given of v: half the weights of the smallest bound, at 5/4 of it. Chosen on seeds above 200."""
-FLOOR = 1e-4
-"""With budgets, which the planner keeps by a barrier: the least weight of a tuple, times √(n·t)."""
 LARGEST = 2**25
 """The most numbers that drawn tables hold in all: 256 MiB. A large model gets fewer draws, but four at least."""
 
 
 @final
 class GainWeighted(ExplorationRule):
-    """m = ¼·√(q̂·v) + floor/√(n·t), q̂ the plan: explore where plausible models expect to gain.
+    """max ⟨q, f̂⟩ + ½·Σ √(v·Q), Q = Σ_h q_h: explore where plausible models expect to gain.
 
-    If one table serves all steps, v is divided among them, by visits of the draws and by costs. The floor costs at most
-    2·floor·√(nT) over T episodes, and keeps ¼·Σ q̂·err²/m below √(nT)/(4·floor) times what the oracles' bounds allow,
-    even if the posteriors are wrong.
+    If steps are learned apart, each has a root of its own. The plan falls short of the maximum by a certified gap
+    (`Situation.plan_gains`). With budgets v is divided among the steps, by visits of the draws and by costs, and the
+    planner solves max ⟨q, f̂⟩ + ½·Σ √(v_h·q_h) + floor/√(n·t)·Σ log q within them.
 
     Parameters
     ----------
     draws : int, default 32
         Number of models that estimate v, at least 2. Large models get fewer, but at least four.
+    floor : float, default 1e-4
+        With budgets, which the planner keeps by a barrier, the least weight of it, times √(n·t).
     seed : int, default 0
         The seed of the draws; they are a function of it, the episode and what was learned.
 
     Examples
     --------
     >>> str(GainWeighted(draws=8))
-    'GainWeighted(draws=8, seed=0)'
+    'GainWeighted(draws=8, floor=0.0001, seed=0)'
     """
 
-    def __init__(self, *, draws: int = 32, seed: int = 0) -> None:
+    def __init__(self, *, draws: int = 32, floor: float = 1e-4, seed: int = 0) -> None:
         self.draws = positive_integer("draws", draws)
         if self.draws < 2:
             raise ValueError(f"`draws` must be at least 2, got {draws!r}")
+        self.floor = positive_number("floor", floor)
         self.seed = seed_number(seed)
         self._caches: deque[Cache] = deque(maxlen=1)  # no state: what is drawn is the same without it
 
@@ -83,7 +84,7 @@ class GainWeighted(ExplorationRule):
         if v.ndim == 2:
             transitions, rewards, _, admissible = situation.model.raw
             compiled.divide(transitions, rewards, admissible, *situation.bounds, v, visits)
-        return situation.plan_roots(SHARE * (v if v.ndim == 3 else visits), situation.least_weight(FLOOR))
+        return situation.plan_roots(SHARE * (v if v.ndim == 3 else visits), situation.least_weight(self.floor))
 
     def gains(self, situation: Situation) -> FloatArray:
         """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""

@@ -92,7 +92,8 @@ def test_theorem_c_on_decisions(oracle, rng):
         decision, v = agent.gamma.decide(this), agent.gamma.gains(this)
         q, m = (shared(table, v) for table in (decision.occupancy, decision.weights / decision.gamma))
         np.testing.assert_allclose(m, 0.25 * np.sqrt(q * v), rtol=1e-9, atol=1e-15)
-        assert decision.certificate / decision.gamma <= max(1e-9, base.ENOUGH * 2.0 * m.sum()) or decision.iterations == 16
+        enough = max(1e-9, base.ENOUGH * 2.0 * m.sum())
+        assert decision.certificate / decision.gamma <= enough or decision.iterations == base.ROUNDS
         draws = seen_by(this.model, drawn_models(agent.gamma, this))
         missing = promised(this.model, draws) - policy_value(this.model, decision.policy)
         assert missing <= bound_of(this, v, draws, decision) + 1e-12

@@ -59,7 +59,7 @@ def test_settings_of_rules_tell_them_apart():
     assert by_value[0] == by_value[1]
     assert str(Two(Power(1.0, 0.5))) != str(Two(Power(2.0, 0.5)))
     assert str(UncertaintyWeighted()) == "UncertaintyWeighted(kappa=0.15, floor=0.0001)"
-    assert str(GainWeighted(seed=3)) == "GainWeighted(draws=32, seed=3)"
+    assert str(GainWeighted(seed=3)) == "GainWeighted(draws=32, floor=0.0001, seed=3)"
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,8 @@ def test_settings_of_rules_tell_them_apart():
         (GainWeighted, {"draws": 0}, "draws"),
         (GainWeighted, {"draws": 1}, "draws"),
         (GainWeighted, {"draws": 2.5}, "draws"),
+        (GainWeighted, {"floor": 0.0}, "floor"),
+        (GainWeighted, {"floor": math.nan}, "floor"),
         (GainWeighted, {"seed": -1}, "seed"),
         (GainWeighted, {"seed": "x"}, "seed"),
     ],
