@@ -8,7 +8,9 @@ A state that does not fit is refused before anything changes.
 from __future__ import annotations
 
 import contextlib
+import copy
 import errno
+import functools
 import hashlib
 import io
 import math
@@ -20,17 +22,28 @@ import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.transactions import State, Stateful, undone_on_failure
+State = Mapping[str, NDArray[Any]]
+"""Arrays of numbers and text by name."""
 
 AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 4}
 """The head of an agent's file."""
+
+
+class Stateful(Protocol):
+    """An object with a state."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that was learned, as arrays of numbers and text."""
+
+    def load_state(self, state: State) -> None:
+        """Continue from a state saved with the same settings, bit for bit; refuse any other, and change nothing."""
 
 
 def joint_state(parts: Mapping[str, Stateful]) -> dict[str, NDArray[Any]]:
@@ -49,6 +62,32 @@ def load_parts(state: State, parts: Mapping[str, Stateful]) -> None:
     with undone_on_failure(*parts.values()):
         for name, part in parts.items():
             part.load_state(part_of(state, name))
+
+
+@contextlib.contextmanager
+def undone_on_failure(*learners: Stateful) -> Iterator[None]:
+    """Give each of `learners` back what it had learned if the body of the `with` statement fails."""
+    ways_back = [_way_back(learner) for learner in learners]
+    try:
+        yield
+    except BaseException as error:
+        for learner, undo in zip(learners, ways_back, strict=True):
+            if undo is None:
+                error.add_note(f"{type(learner).__name__} may have learned this episode, and cannot be saved or copied")
+            else:
+                undo()
+        raise
+
+
+def _way_back(learner: Stateful) -> Callable[[], object] | None:
+    """Return a function that undoes what `learner` learns from now on; None if there is no way."""
+    try:
+        return functools.partial(learner.load_state, learner.state())
+    except NotImplementedError:
+        # One of the user's own, which need not be able to save, nor to be copied.
+        with contextlib.suppress(Exception):
+            return functools.partial(vars(learner).update, copy.deepcopy(vars(learner)))
+    return None
 
 
 def read_state(state: State, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:

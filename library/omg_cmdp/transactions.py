@@ -1,21 +1,14 @@
-"""All or nothing: interrupts wait for the end of a lesson, and a part that has learned alone is undone."""
+"""Interrupts that wait for the end of a lesson, so that all of it is learned, or nothing."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
-import functools
 import importlib
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from types import FrameType
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
-
-State = Mapping[str, NDArray[Any]]
-"""Arrays of numbers and text by name."""
+from typing import Any
 
 _INTERRUPT = int(signal.SIGINT)
 try:
@@ -23,16 +16,6 @@ try:
     _handlers: Any = importlib.import_module("_signal")
 except ImportError:  # not CPython
     _handlers = signal
-
-
-class Stateful(Protocol):
-    """An object with a state."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that was learned, as arrays of numbers and text."""
-
-    def load_state(self, state: State) -> None:
-        """Continue from a state saved with the same settings, bit for bit; refuse any other, and change nothing."""
 
 
 @contextlib.contextmanager
@@ -59,29 +42,3 @@ def interrupts_held() -> Iterator[None]:
         _handlers.signal(_INTERRUPT, handler)
         if len(held) == 1:
             handler(*held[0])
-
-
-@contextlib.contextmanager
-def undone_on_failure(*learners: Stateful) -> Iterator[None]:
-    """Give each of `learners` back what it had learned if the body of the `with` statement fails."""
-    ways_back = [_way_back(learner) for learner in learners]
-    try:
-        yield
-    except BaseException as error:
-        for learner, undo in zip(learners, ways_back, strict=True):
-            if undo is None:
-                error.add_note(f"{type(learner).__name__} may have learned this episode, and cannot be saved or copied")
-            else:
-                undo()
-        raise
-
-
-def _way_back(learner: Stateful) -> Callable[[], object] | None:
-    """Return a function that undoes what `learner` learns from now on; None if there is no way."""
-    try:
-        return functools.partial(learner.load_state, learner.state())
-    except NotImplementedError:
-        # One of the user's own, which need not be able to save, nor to be copied.
-        with contextlib.suppress(Exception):
-            return functools.partial(vars(learner).update, copy.deepcopy(vars(learner)))
-    return None

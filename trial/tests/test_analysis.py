@@ -31,6 +31,47 @@ def test_the_covariance_is_that_of_mancl_and_derouen_with_whole_hat_matrices():
     np.testing.assert_allclose(fit.covariance, bread @ meat @ bread, rtol=1e-9)
 
 
+def two_arms(first, second, seed=0, rows=3):
+    """People of two arms, with as many rows each."""
+    person = np.arange(first + second).repeat(rows)
+    design = np.stack([np.ones(len(person)), person >= first], axis=1)
+    outcome = np.random.default_rng(seed).exponential(size=len(person))
+    return {"design": design, "outcome": outcome, "weights": np.ones(len(person)), "person": person, "names": "ab"}
+
+
+@pytest.mark.parametrize(("first", "second"), [(7, 7), (4, 10), (3, 40)])
+def test_a_difference_of_arms_has_about_the_degrees_of_freedom_of_welch(first, second):
+    """With equal variances Welch has (1/m + 1/n)²/(1/(m²(m-1)) + 1/(n²(n-1))), which is m + n - 2 for equal arms."""
+    welch = (1 / first + 1 / second) ** 2 / (1 / first**2 / (first - 1) + 1 / second**2 / (second - 1))
+    known = two_arms(first, second)
+    freedom = clustered_fit(**known | {"outcome": np.where(known["person"] % 2, 1.0, -1.0)}).freedom[1]
+    assert 0.75 * welch < freedom <= welch + 1e-9
+    if first == second:
+        assert freedom == pytest.approx(welch)
+
+
+def test_an_interval_follows_the_skewness_and_turns_with_the_outcome():
+    known = two_arms(20, 20)
+    fit, mirrored = clustered_fit(**known), clustered_fit(**known | {"outcome": -known["outcome"]})
+    np.testing.assert_allclose(fit.interval(), -mirrored.interval()[:, ::-1], rtol=1e-9)
+    low, high = fit.interval()[0]
+    assert high - fit.values[0] > 1.05 * (fit.values[0] - low), "the mean of exponential outcomes"
+    constant = clustered_fit(**known | {"outcome": np.ones(len(known["outcome"]))})
+    np.testing.assert_allclose(constant.interval(), [[1.0, 1.0], [0.0, 0.0]], atol=1e-9)
+
+
+def test_a_coefficient_that_rests_on_one_person_or_on_nobody_has_no_interval():
+    assert np.isinf(clustered_fit(**two_arms(1, 9)).interval()).all()
+    known = two_arms(5, 5)
+    nobody = np.hstack([known["design"], np.zeros((len(known["outcome"]), 1))])
+    one = np.hstack([known["design"], (known["person"] == 9)[:, None]])
+    for design in (nobody, one):
+        fit = clustered_fit(**known | {"design": design, "names": "abc"})
+        assert np.isinf(fit.interval()[2]).all()
+        np.testing.assert_allclose(fit.standard_errors[0], clustered_fit(**known).standard_errors[0])
+        assert np.isfinite(fit.interval()[:2]).all()
+
+
 def test_effects_come_back_exactly_whatever_the_probabilities_and_the_control_variables():
     """Without noise the weighted and centred fit is exact if the control variables are right."""
     generator, person, size = rows(1)

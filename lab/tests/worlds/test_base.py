@@ -239,19 +239,19 @@ def test_no_single_policy_is_good_for_all_contexts(kind, seed):
 
 
 @each_world
-@pytest.mark.parametrize("dial", [-0.1, 1.0, 1.5, np.nan, "much", True, None])
-def test_a_dial_outside_zero_to_one_is_refused(kind, dial):
-    with pytest.raises(ValueError, match=r"`misspecification` must lie in \[0, 1\), got"):
-        kind(misspecification=dial)
+def test_a_dial_outside_zero_to_one_is_refused(kind):
+    for dial in (-0.1, 1.0, 1.5, np.nan, "much", True, None):
+        with pytest.raises(ValueError, match=r"`misspecification` must lie in \[0, 1\), got"):
+            kind(misspecification=dial)
 
 
 @each_world
-@pytest.mark.parametrize("context", ["nobody", -1, 99, True, 1.5, [0.1], [np.nan] * 4, [[1.0]], None, {}])
-def test_what_is_no_context_is_refused(kind, context):
+def test_what_is_no_context_is_refused(kind):
     world = kind()
-    for ask in (world.reward_functions, world.transition_functions, world.mdp):
-        with pytest.raises(ValueError, match="`context` must"):
-            ask(context)
+    for context in ("nobody", -1, 99, True, 1.5, [0.1], [np.nan] * 4, [[1.0]], None, {}):
+        for ask in (world.reward_functions, world.transition_functions, world.mdp):
+            with pytest.raises(ValueError, match="`context` must"):
+                ask(context)
 
 
 @each_world

@@ -77,7 +77,10 @@ class AgentSubject:
         rewards = self._earning(generator.uniform(*self.reward_range, size=space.horizon))
         context = self.contexts[number % len(self.contexts)]
         seen = int(generator.integers(1, space.horizon + 1)) if number % 3 == 2 else space.horizon
-        return Trajectory(context=context, states=states[: seen + 1], actions=actions[:seen], rewards=rewards[:seen])
+        parts = {"states": states[: seen + 1], "actions": actions[:seen], "rewards": rewards[:seen]}
+        kinds = len(self.agent.cost_oracles)
+        costs = generator.uniform(*self.agent.cost_range, size=(kinds, seen)) if kinds else None
+        return Trajectory(context=context, **parts, costs=costs)
 
     def _earning(self, rewards: FloatArray) -> FloatArray:
         """Return `rewards` moved to one end of their range, all by the same share, until their sum is in its range."""
@@ -262,8 +265,11 @@ def _require_valid(subject: AgentSubject, policy: FloatArray) -> None:
 
 def changed(episode: Trajectory, **changes: Any) -> Trajectory:
     """Return the episode with other parts."""
-    fields = {name: getattr(episode, name) for name in ("context", "states", "actions", "rewards")}
-    return Trajectory(**{**fields, **changes})
+    fields = {name: getattr(episode, name) for name in ("context", "states", "actions", "rewards")} | changes
+    costs = episode.costs
+    if costs is not None:  # as many as there are actions now
+        costs = costs[:, np.arange(len(fields["actions"])) % costs.shape[1]]
+    return Trajectory(**fields, costs=costs)
 
 
 def bad_episodes(subject: AgentSubject) -> list[tuple[str, Any]]:

@@ -9,8 +9,9 @@ import operator
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, keyed
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, Keyed, keyed
 from omg_cmdp.fingerprints import UNTOLD, fingerprint
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.environment import Environment
@@ -55,6 +56,10 @@ class ContextualMDP(Environment, abc.ABC):
     def draw_reward(self, mean: float, uniform: float) -> float:
         """Return a reward in [0, 1] with the given mean, from one uniform number."""
         return float(uniform < mean)
+
+    def draw_cost(self, mean: float, uniform: float) -> float:
+        """Return a cost with the given mean, from one uniform number: by default the mean itself."""
+        return mean
 
     def truth(self, context: Context) -> Truth:
         """Return the true MDP and its optimum; those of recent contexts are kept."""
@@ -108,4 +113,18 @@ class ContextualMDP(Environment, abc.ABC):
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
             in_range("rewards", earned, 0.0, 1.0)
-        return Episode.of_arrays(known, states, actions, earned, propensities, horizon)
+        paid = self._paid(known, states[:-1], actions, generator)
+        return Episode.of_arrays(known, states, actions, earned, propensities, horizon, costs=paid)
+
+    def _paid(
+        self, known: Keyed, states: NDArray[np.int64], actions: NDArray[np.int64], generator: np.random.Generator
+    ) -> FloatArray | None:
+        """Return what the steps cost, (J, H); None without budgets."""
+        limits = self.truth(known).limits
+        if limits is None:
+            return None
+        means = limits.means(states, actions)
+        if type(self).draw_cost is ContextualMDP.draw_cost:
+            return means
+        pairs = zip(means.ravel().tolist(), generator.random(means.size).tolist(), strict=True)
+        return float_table("costs", [self.draw_cost(mean, uniform) for mean, uniform in pairs]).reshape(means.shape)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp import validation
 from omg_cmdp.mdp.bellman import best_response
@@ -43,6 +43,15 @@ class Budgets(NamedTuple):
     def charged(self, occupancy: FloatArray) -> FloatArray:
         """Return ⟨q, c⟩ (J,) in the caller's units."""
         return self.spent(occupancy) * self.scales
+
+    def charges(self, prices: FloatArray) -> FloatArray | None:
+        """Return λ·c (K, S, A) for prices λ (J,) in the caller's units; None if all are 0."""
+        return np.tensordot(prices * self.scales, self.costs, 1) if prices.any() else None
+
+    def means(self, states: NDArray[np.int64], actions: NDArray[np.int64]) -> FloatArray:
+        """Return the mean costs (J, L) of the steps of an episode, in the caller's units."""
+        steps = np.arange(len(actions)) % self.costs.shape[1]
+        return np.asarray(self.costs[:, steps, states[: len(actions)], actions] * self.scales[:, None])
 
     @property
     def given(self) -> FloatArray:

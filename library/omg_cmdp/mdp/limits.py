@@ -48,7 +48,7 @@ class CostLimits:
     def __call__(self, context: Context) -> Budgets:
         """Return the costs and budgets of a context."""
         if self._always is not None:
-            return self._always
+            return Budgets(*(table.copy() for table in self._always))  # the caller's own
         costs, budgets = (
             each(unchanging(context)) if callable(each) else each for each in (self._costs, self._budgets)
         )

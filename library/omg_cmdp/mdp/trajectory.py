@@ -18,6 +18,7 @@ from omg_cmdp.validation import (
     FloatArray,
     float_table,
     frozen,
+    in_range,
     instance_of,
     integer_vector,
     interval,
@@ -51,6 +52,8 @@ class Trajectory:
         them. `agent.update_rewards` takes those that arrive later.
     total : float, optional
         The sum of the rewards, if only that will ever be known.
+    costs : array (L,) or (J, L), optional
+        What the steps cost, of J kinds, in the units of the budgets; kept as (J, L).
 
     Examples
     --------
@@ -64,12 +67,13 @@ class Trajectory:
     actions: NDArray[np.int64]
     rewards: FloatArray
     total: float | None
+    costs: FloatArray | None
     known: Keyed
     """The context with its key, for the library's own objects."""
     raw: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
     """The arrays `states`, `actions` and `rewards` for compiled code; do not write to them."""
 
-    _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "total")
+    _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "total", "costs")
 
     def __init__(
         self,
@@ -79,6 +83,7 @@ class Trajectory:
         actions: ArrayLike,
         rewards: ArrayLike | Sequence[float | None] | None,
         total: float | None = None,
+        costs: ArrayLike | None = None,
     ) -> None:
         visited, cut = _visited(states)
         taken = integer_vector("actions", actions)
@@ -86,7 +91,8 @@ class Trajectory:
         if earned.ndim != 1 or taken.shape != earned.shape or len(visited) + cut != len(taken) + 1 or not len(taken):
             got = f"{visited.shape}, {taken.shape} and {earned.shape}"
             raise ValueError(f"`states`, `actions` and `rewards` must have shapes (L+1,), (L,) and (L,), got {got}")
-        self._hold(context, visited, taken, earned, None if total is None else _total(total, earned))
+        whole = None if total is None else _total(total, earned)
+        self._hold(context, visited, taken, earned, whole, None if costs is None else _costs(costs, len(taken)))
 
     def _hold(
         self,
@@ -95,6 +101,7 @@ class Trajectory:
         actions: NDArray[np.int64],
         rewards: FloatArray,
         total: float | None = None,
+        costs: FloatArray | None = None,
     ) -> None:
         """Keep these very arrays: nothing is checked or copied. The fields are frozen, and this is their writer."""
         plain, key = context if type(context) is Keyed else (context, None)
@@ -102,6 +109,7 @@ class Trajectory:
         visited, taken, earned = frozen(states.view()), frozen(actions.view()), frozen(rewards.view())
         known = keyed(kept) if key is None else Keyed(kept, key)
         self.__dict__.update(known=known, states=visited, actions=taken, rewards=earned, total=total, raw=raw)
+        self.__dict__["costs"] = None if costs is None else frozen(costs)
 
     @property
     def context(self) -> Context:
@@ -207,6 +215,15 @@ def _rewards(values: Any) -> FloatArray:
     if unknown:
         rewards[unknown] = np.nan
     return rewards
+
+
+def _costs(values: ArrayLike, steps: int) -> FloatArray:
+    """Return the costs (J, L)."""
+    costs = float_table("costs", values)
+    if costs.ndim not in (1, 2) or costs.shape[-1] != steps:
+        raise ValueError(f"`costs` must have shape ({steps},) or (J, {steps}), got {costs.shape}")
+    in_range("costs", costs, -math.inf, math.inf)
+    return costs.reshape(-1, steps)
 
 
 def _total(value: Any, rewards: FloatArray) -> float:

@@ -86,6 +86,9 @@ def cells(**more):
     return lambda: {"space": SPACE, "cover": rivals.PerContext(), **RANGES, **more}
 
 
+LIMITS = {"costs": np.ones((1, S, A)), "budgets": [1.0]}
+
+
 def bandit(rewards, **options):
     return lambda: {
         "space": ONE_STEP,
@@ -276,6 +279,11 @@ EXAMPLES = {
     "rivals.UCBVI": lambda: {"space": SPACE, "cover": rivals.PerContext(), "scale": 1.0, "delta": 0.1, **RANGES},
     "rivals.MVP": cells(scale=0.1, constants=(3.4, 2.0, 17.0), delta=0.1),
     "rivals.UCBVIBF": cells(scale=0.1, constants=(8.0, 4.0, 1e4), delta=0.1),
+    "rivals.Clipped": model_agent(**LIMITS),
+    "rivals.LagrangianGreedy": model_agent(step=0.1, cover=rivals.PerContext(), **LIMITS),
+    "rivals.OptCMDP": cells(scale=0.1, delta=0.1, **LIMITS),
+    "rivals.OptPess": cells(scale=0.1, delta=0.1, **LIMITS),
+    "rivals.OptPrimalDual": cells(scale=0.1, delta=0.1, policy_step=0.5, price_step=0.1, **LIMITS),
     "rivals.VIDS": model_agent(draws=4, seed=1),
     "agents.Anytime": lambda: {"delta": 0.1},
     "rivals.Boltzmann": model_agent(gamma=2.0),

@@ -6,9 +6,10 @@ one backward induction,
 
     max F - F(q̂)  <=  V(start) - ⟨q̂, f̂ + β⟩  =  gap.
 
-From there the plan moves in two directions, each as far as pays: to a policy that takes less of every action that falls
-short, π·(β/(β + z))² for one that is z below the best, as Q·β² = w/4 asks; and to the best actions themselves (Frank and
-Wolfe), without which nothing new would be tried. Where roots are rare, a few rounds do; no system of equations is solved.
+From there the plan moves in two directions, each as far as pays. One leads to a policy that takes less of every action
+that falls short, π·(β/(β + z))² for one that is z below the best, as Q·β² = w/4 asks; the other to the best actions
+themselves (Frank and Wolfe 1956), without which nothing new would be tried. A round is one backward induction and two
+forward ones, and no system of equations is solved.
 """
 
 import math
@@ -86,7 +87,7 @@ def explore(transitions, rewards, start, admissible, roots, visits, least, share
 
 @inner
 def back_up(table, firsts, ends, paid, admissible, worth, chosen, values):
-    """Fill paid + P·V_{h+1} (H, S, A), the best actions and their values V (H, S); rows of `table` as `spans` has them."""
+    """Fill paid + P·V_{h+1}, (H, S, A), the best actions and their values V, (H, S); `spans` has the ends of rows."""
     horizon, states, actions = paid.shape
     count = states * actions
     for h in range(horizon - 1, -1, -1):

@@ -15,8 +15,7 @@ from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.losses import Examples, Loss
-from omg_cmdp.persistence import State, joint_state, load_parts
-from omg_cmdp.transactions import undone_on_failure
+from omg_cmdp.persistence import State, joint_state, load_parts, undone_on_failure
 from omg_cmdp.validation import FloatArray, listed
 
 
