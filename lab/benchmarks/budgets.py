@@ -52,6 +52,7 @@ def play(world: World, make: Callable[..., Any], options: dict[str, Any], episod
     @functools.cache
     def prices(context: Any) -> np.ndarray:
         truth = world.truth(world.contexts[context])
+        assert truth.limits is not None  # these worlds have budgets
         return best_within(truth.mdp, truth.limits).prices / truth.limits.scales
 
     places = {str(context): place for place, context in enumerate(world.contexts)}

@@ -1,11 +1,17 @@
 """The analysis: least squares clustered by person, effects within the rules, values of policies not played."""
 
+import json
+
 import numpy as np
 import pandas
 import pytest
 
 from omg_trial.analysis import clustered_fit, earned, excursion_effect, treatment_effect
-from omg_trial.analysis.effects import fixed_weights
+from omg_trial.analysis.effects import fixed_probabilities, fixed_weights
+from omg_trial.desk import Desk
+from omg_trial.export import decisions
+from omg_trial.log.database import Database
+from omg_trial.trial_file import EXAMPLE, Trial
 from trial.tests.trials import trial
 
 
@@ -145,6 +151,25 @@ def test_an_action_is_compared_where_both_could_be_drawn(action, effect):
     assert (low < effect).all()
     assert (effect < high).all()
     assert (high - low < 0.1).all()
+
+
+def test_a_weekly_budget_lowers_the_fixed_probabilities_to_what_the_control_group_plays():
+    budget = "decisions_per_week = 14\nmean_per_week = { reminder = 6 }\n\n[context]"
+    limited = Trial.parse(
+        EXAMPLE.replace("[context]", budget).replace("floor = 0.2", "floor = 0.2\n[people]\ncontrol = 0.999999")
+    )
+    fixed = fixed_probabilities(limited, np.ones(2, dtype=bool))
+    np.testing.assert_allclose(fixed, [8 / 14, 6 / 14])
+    desk = Desk(limited, Database(":memory:"))
+    for day in range(7):
+        opened = json.loads(desk.call("open", {"person": "p1", "occasion": f"{day}", "context": "alone"}).text)
+        assert opened["source"] == "control"
+        for step in range(2):
+            desk.call("decide", {"episode": opened["episode"], "step": step, "state": "took it"})
+        desk.call("close", {"episode": opened["episode"]})
+    played = decisions(limited, desk.store.read())[["probability_nothing", "probability_reminder"]]
+    np.testing.assert_allclose(played, np.tile(fixed, (14, 1)))
+    np.testing.assert_allclose(fixed_probabilities(limited, np.array([[True, False]])), [[1.0, 0.0]])
 
 
 def test_the_fixed_probabilities_are_valued_within_the_rules():

@@ -106,7 +106,9 @@ class BudgetedAgent(ModelAgent):
         if limits is None:
             return Decision(policy=optimal_policy(source, bounds=bounds)[0], model=model)
         best = best_within(source, limits)
-        status = Status.SOLVED if best.worst <= MET * source.horizon else Status.INFEASIBLE
+        status: Status | None = Status.SOLVED if best.worst <= MET * source.horizon else Status.INFEASIBLE
+        if drawn is not None:  # what it keeps in a drawn model, it need not in the mean one
+            status = None
         prices = best.prices / limits.scales
         return Decision(policy=best.policy, model=model, limits=limits, prices=prices, status=status)
 

@@ -15,7 +15,7 @@ from omg_cmdp.validation import BoolArray, FloatArray
 
 
 class Environment:
-    """What an environment declares. Only `space` is required; each default says that nothing more is known."""
+    """The declarations of an environment. Only `space` is required; each default says that nothing more is known."""
 
     space: Space
     contexts: Sequence[Context] = ()
@@ -23,7 +23,7 @@ class Environment:
     reward_range: tuple[float, float] = (0.0, 1.0)
     """The least and the largest reward of a step, in the environment's own units."""
     return_range: tuple[float, float] | None = None
-    """What an episode can earn in all, whatever is done and drawn, in the same units; None: H times `reward_range`."""
+    """The least and the most that an episode can earn, in the same units; None: H times `reward_range`."""
     state_names: Sequence[str] = ()
     """Names of the states for readers of a report; () if they have only numbers."""
     action_names: Sequence[str] = ()
@@ -31,7 +31,7 @@ class Environment:
     feature_names: Sequence[str] = ()
     """Names of the entries of a context, if it is a vector."""
     support: BoolArray | None = None
-    """Which next states can follow a pair, (S, A, S), in any context, for oracles that may know; None: any."""
+    """A mask (S, A, S) of the next states that can follow a pair in any context, for oracles; None: all can."""
     mdp: Callable[[Context], TabularMDP] | None = None
     """The true MDP of a context; None if its tables are unknown."""
     features: Callable[[Context], FloatArray] | None = None

@@ -20,7 +20,7 @@ class Truth:
 
     @functools.cached_property
     def raw_best(self) -> tuple[FloatArray, float]:
-        """The same as `best` for compiled code; do not write to it."""
+        """The arrays of `best` for compiled code; do not write to them."""
         if self.limits is None:
             return optimal_policy(self.mdp)
         policy = best_within(self.mdp, self.limits).policy

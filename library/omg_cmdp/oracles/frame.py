@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Forecasters)
 
 
 class _Answer(NamedTuple):
-    """What was computed for a context: the forecasts (K, ...) and their aggregate."""
+    """The forecasts (K, ...) for a context, and their aggregate."""
 
     key: Hashable | None
     prepared: Any

@@ -42,7 +42,7 @@ class Examples(NamedTuple):
     pairs: IntArray
     """The places of the examples in a flattened table over (S, A) or (H, S, A)."""
     cells: IntArray
-    """Their places in a flattened table of forecasts: the pair, and for transitions the next state."""
+    """The places of the examples in a flattened table of forecasts: the pair, and for transitions the next state."""
 
 
 class _Mixable:

@@ -74,8 +74,8 @@ class Decision(NamedTuple):
     iterations: int = 0
     """Newton steps of the planner; of a plan for gains, its rounds."""
     regulariser: str = "log"
-    """What the plan was regularised by: "log", the barrier; "root", gains; or something else. Audits expect only of
-    barriers what is proven for them."""
+    """What the plan was regularised by: "log", the barrier; "log within budgets"; "root", gains; or something else.
+    Audits expect only of barriers what is proven for them."""
 
     limits: Budgets | None = None
     """What an episode costs in the model and may cost; None without budgets."""

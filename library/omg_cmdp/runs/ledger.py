@@ -102,7 +102,7 @@ def _spending(this: Round) -> tuple[float, float, float, float]:
 
 
 class Ledger:
-    """What happened, episode by episode. `regret` is V*(c) - V^π(c) of the policy played, computed, not estimated.
+    """The record of a run by episodes. `regret` is V*(c) - V^π(c) of the policy played, computed, not estimated.
 
     `optimum_error`, `plan_gap` and `policy_error` are the three value differences that sum to the regret;
     `reward_error` and `dynamics_error` are Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*) under the true occupancy q.

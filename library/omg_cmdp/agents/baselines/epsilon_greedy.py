@@ -65,4 +65,5 @@ class EpsilonGreedy(BudgetedAgent):
         epsilon = min(1.0, self.epsilon(self.episodes_seen + 1))
         known = keyed(context)
         best = self._best(known, self.model(known))
-        return best._replace(policy=(1.0 - epsilon) * best.policy + epsilon * uniform_policy(self.space))
+        mixed = (1.0 - epsilon) * best.policy + epsilon * uniform_policy(self.space)
+        return best._replace(policy=mixed, status=None)

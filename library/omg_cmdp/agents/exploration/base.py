@@ -191,11 +191,17 @@ class Situation(NamedTuple):
             values=solution.values,
             certificate=certificate,
             iterations=solution.iterations,
-            regulariser="log" if self.charges is None else "priced",
+            regulariser=self._regulariser,
             limits=self.limits,
             prices=None if self.limits is None else solution.prices,
             status=None if self.limits is None else solution.status,
         )
+
+    @property
+    def _regulariser(self) -> str:
+        if self.charges is not None:
+            return "log after charges"
+        return "log" if self.limits is None else "log within budgets"
 
     def assumptions(self, episodes: int, delta: float) -> Assumptions:
         """Return what bounds for T = `episodes` assume, by the oracles' own regret bounds, which must be finite."""
