@@ -37,6 +37,7 @@ from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.agents.exploration.priced import Priced, charge
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.draws import Cache, Streams, empty_cache, keys_of
@@ -91,7 +92,7 @@ class GainWeighted(ExplorationRule):
             free = situation.plan_gains(SHARE * v, visits)
             if situation.limits is None:
                 return free
-            if situation.limits.are_met(free.occupancy):
+            if situation.limits.are_met(flow(situation.model, free.policy)[0]):
                 zero = np.zeros(len(situation.limits.limits))
                 return free._replace(limits=situation.limits, prices=zero, status=Status.SOLVED)
         if v.ndim == 2:
