@@ -152,9 +152,13 @@ class KeyRing:
 
     def destroy(self, alias: str) -> None:
         """Destroy the key of a person, and that of the snapshot; that there was one stays known."""
-        self._keys[alias] = self._keys[_SNAPSHOT] = None
+        key, self._keys[alias], self._keys[_SNAPSHOT] = self._keys.get(alias), None, None
         self._new -= {alias, _SNAPSHOT}
-        self._write([alias, _SNAPSHOT], vacuum=True)
+        try:
+            self._write([alias, _SNAPSHOT], vacuum=True)
+        except BaseException:
+            self._keys[alias] = key  # the file may still have it: it must be destroyed again
+            raise
 
     def _key(self, name: str) -> bytes:
         if not self.secret:
@@ -176,6 +180,7 @@ class KeyRing:
             file.execute("PRAGMA synchronous = EXTRA").close()
             file.execute("PRAGMA secure_delete = ON").close()
             with file:
+                file.execute("BEGIN")  # the table and its first rows are there together, or not at all
                 file.execute("CREATE TABLE IF NOT EXISTS keys (name TEXT PRIMARY KEY, key BLOB, mark TEXT NOT NULL)")
                 file.executemany("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", map(self._row, names))
             if vacuum:
