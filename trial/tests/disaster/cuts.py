@@ -1,7 +1,7 @@
 """Power cuts of the service's log, of its key file and of a client's outbox: `python -m trial.tests.disaster cuts`.
 
 A workload is recorded once, by a file system under SQLite that sees every write and sync. Then power is cut at random
-moments, many times: what the disk may hold is laid out, opened and verified, and now and then the service goes on with it.
+moments, many times: what the disk may hold is laid out, opened and verified; now and then the service goes on with it.
 """
 
 import contextlib
@@ -9,7 +9,6 @@ import datetime
 import functools
 import json
 import random
-import tempfile
 from pathlib import Path
 
 from omg_trial.client.outbox import Outbox
@@ -18,7 +17,7 @@ from omg_trial.log.database import Database
 from omg_trial.log.events import Chain
 from trial.tests.disaster import studies
 from trial.tests.disaster.lookalike import Recorder, mounted
-from trial.tests.disaster.platter import Cut, lay_out
+from trial.tests.disaster.platter import Cut, lay_out, scratch
 from trial.tests.disaster.world import EPOCH, TRIAL
 
 GO_ON = 50
@@ -46,7 +45,7 @@ def recorded(folder):
 def record_trial(seed, calls=40):
     """Record a trial: calls of all kinds, snapshots, models, an erasure, two starts."""
     draw = random.Random(f"trial {seed}")
-    with tempfile.TemporaryDirectory(dir=_memory()) as folder, recorded(folder) as cut:
+    with scratch() as folder, recorded(folder) as cut:
         clock, erased = _Clock(), []
         for _ in range(2):
             with contextlib.closing(Database(Path(folder, "trial.db"))) as store:
@@ -108,7 +107,7 @@ def check_trial(folder, go_on=False, head=None, erased=()):
 def record_outbox(seed, calls=30):
     """Record a client's outbox: a call is there from when it is made until it is answered."""
     draw, waiting = random.Random(f"outbox {seed}"), []
-    with tempfile.TemporaryDirectory(dir=_memory()) as folder, recorded(folder) as cut:
+    with scratch() as folder, recorded(folder) as cut:
         outbox = Outbox(Path(folder, "outbox"))
         for number in range(calls):
             if waiting and draw.random() < 0.4:
@@ -147,7 +146,7 @@ def power_cuts(kind, seed, count, go_on=GO_ON):
     record, check_first = RECORDS[kind]
     cut = record(seed)
     for number, (contents, promise, place) in enumerate(cut.power_cuts(count, draw)):
-        with tempfile.TemporaryDirectory(dir=_memory()) as folder:
+        with scratch() as folder:
             lay_out(contents, folder)
             try:
                 found = (promise or check_first)(folder, go_on=number % go_on == 0)
@@ -155,7 +154,3 @@ def power_cuts(kind, seed, count, go_on=GO_ON):
                 found = [f"{type(error).__name__}: {error}"]
             wrong += [f"{kind}, seed {seed}, cut {number} at step {place}: {each}" for each in found]
     return wrong
-
-
-def _memory():
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None

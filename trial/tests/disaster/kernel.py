@@ -1,7 +1,7 @@
 """Virtual time: threads, queues, futures and clocks of the service and its clients, in one thread and without waiting.
 
-A task is a greenlet. It runs until it waits for something; then the next one in the order of virtual time runs. The same
-seed gives the same order.
+A task is a greenlet. It runs until it waits for something; then the next one in the order of virtual time runs. The
+same seed gives the same order.
 """
 
 import concurrent.futures

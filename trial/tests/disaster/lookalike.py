@@ -1,4 +1,4 @@
-"""Stands in for `sqlite3`, on apsw: its virtual file system sees every write and sync of SQLite, and may let one fail."""
+"""Stands in for `sqlite3`, on apsw: its virtual file system sees every write and sync of SQLite, and may fail."""
 
 import contextlib
 import os
@@ -22,7 +22,10 @@ class Recorder(apsw.VFS):
         file = _File(self, name, flags)
         if path is not None:
             self.note("create", path)
-            file.path, file.is_new_journal = path, path.endswith("-journal") and bool(flags[0] & apsw.SQLITE_OPEN_CREATE)
+            file.path, file.is_new_journal = (
+                path,
+                path.endswith("-journal") and bool(flags[0] & apsw.SQLITE_OPEN_CREATE),
+            )
         return file
 
     def xDelete(self, name, syncdir):  # noqa: N802

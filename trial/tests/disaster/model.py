@@ -1,9 +1,10 @@
 """What a trial promises, as a program of its own that shares no code with the service: histories are judged by it.
 
-The log is the order in which calls are said to have happened. The model plays the calls in that order, and says where an
-answer is not the one that follows, where the order contradicts the clocks of the callers, and what is missing.
+The log is the order in which calls are said to have happened. The model plays the calls in that order, and says where
+an answer is not the one that follows, where the order contradicts the clocks of the callers, and what is missing.
 """
 
+import datetime
 import hashlib
 import hmac
 import json
@@ -44,11 +45,13 @@ def judge(attempts, rows, secret, idle):
 
 def mark(secret, key):
     """Return the keyed hash under which the log has the key of a call."""
-    return hmac.new(secret.encode(), json.dumps(["key", key], separators=(",", ":")).encode(), hashlib.sha256).hexdigest()
+    return hmac.new(
+        secret.encode(), json.dumps(["key", key], separators=(",", ":")).encode(), hashlib.sha256
+    ).hexdigest()
 
 
 class Model:
-    """One episode for each occasion of a person, one action for each of its steps, with the probability of its table."""
+    """One episode for each occasion of a person, one action for each of its steps, with its table's probability."""
 
     def __init__(self, idle):
         self.idle, self.points, self.episodes, self.touched, self.gone = idle, {}, {}, {}, set()
@@ -63,7 +66,12 @@ class Model:
             yield from ["another episode is under way"] * any(
                 each["open"] for (person, _), each in self.points.items() if person == point[0]
             )
-            self.points[point] = self.episodes[number] = {"open": True, "table": answer["policy"], "steps": {}, **answer}
+            self.points[point] = self.episodes[number] = {
+                "open": True,
+                "table": answer["policy"],
+                "steps": {},
+                **answer,
+            }
         elif kind in ("withdrawn", "erased"):
             self.gone.add(call["person"])
             for (person, _), each in self.points.items():
@@ -88,16 +96,19 @@ class Model:
         if kind in ("decided", "repeated"):
             step, state = call["step"], episode["states"].index(call["state"])
             made = answer["action"], answer["probability"]
-            if episode["steps"].setdefault(step, made) != made or (kind == "decided") == (step in episode.get("done", ())):
+            if episode["steps"].setdefault(step, made) != made or (kind == "decided") == (
+                step in episode.get("done", ())
+            ):
                 yield f"step {step} was decided as {episode['steps'][step]}, and now as {made}"
             episode.setdefault("done", set()).add(step)
-            if made != (episode["drawn"][step][state], episode["table"][step][state][episode["actions"].index(made[0])]):
+            if made != (
+                episode["drawn"][step][state],
+                episode["table"][step][state][episode["actions"].index(made[0])],
+            ):
                 yield f"step {step}: {made} is not what the table of the episode says"
 
 
 def hours(earlier, later):
     """Return the hours between two times."""
-    import datetime
-
     parse = datetime.datetime.fromisoformat
     return (parse(later) - parse(earlier)).total_seconds() / 3600.0

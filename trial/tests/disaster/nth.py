@@ -1,7 +1,7 @@
 """The n-th failure: an I/O error, a full disk or no memory at the n-th operation, n = 1, 2, … until a run is clean.
 
-`python -m trial.tests.disaster nth`. It fails once, or from then on until the run is over. Afterwards the same call is made
-again: it must be answered, be in the log once, and the log must replay.
+`python -m trial.tests.disaster nth`. It fails once, or from then on until the run is over. Afterwards the same call is
+made again: it must be answered, be in the log once, and the log must replay.
 """
 
 import contextlib
@@ -10,10 +10,7 @@ import io
 import json
 import logging
 import os
-import random
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from unittest import mock
 
@@ -30,6 +27,7 @@ from omg_trial.replay import replay
 from trial.tests.disaster import studies
 from trial.tests.disaster.cuts import _Clock
 from trial.tests.disaster.lookalike import Recorder, mounted
+from trial.tests.disaster.platter import scratch
 from trial.tests.disaster.world import TRIAL
 
 OURS = tuple(str(Path(package.__file__).parent) for package in (omg_trial, omg_cmdp))
@@ -166,25 +164,24 @@ def every_failure(path, kind, *, for_good=False, most=100_000):
                 break
             wrong += [f"{how}, n = {n}: {each}" for each in found]
         return n - 1, wrong
-    with tempfile.TemporaryDirectory(dir=_memory()) as folder, _disk(failing):
-        with contextlib.closing(Database(Path(folder, "trial.db"))) as store:
-            at = Desk(TRIAL, store, clock=_Clock())
-            for number in range(3):
-                _opened(at, number)
-            while n < most:
-                n += 1
-                try:
-                    found = (_call if path in CALLS else _task)(at, path, failing, n, kind, for_good)
-                except Exception as error:
-                    failing.set(0)
-                    found = [f"{type(error).__name__}: {error}"]
-                if found is None:
-                    break
-                wrong += [f"{how}, n = {n}: {each}" for each in found]
-                if len(wrong) > 5:
-                    break
-            failing.set(0)
-            wrong += [f"{how}: {each}" for each in replay(TRIAL, store.read()).differences]
+    with scratch() as folder, _disk(failing), contextlib.closing(Database(Path(folder, "trial.db"))) as store:
+        at = Desk(TRIAL, store, clock=_Clock())
+        for number in range(3):
+            _opened(at, number)
+        while n < most:
+            n += 1
+            try:
+                found = (_call if path in CALLS else _task)(at, path, failing, n, kind, for_good)
+            except Exception as error:
+                failing.set(0)
+                found = [f"{type(error).__name__}: {error}"]
+            if found is None:
+                break
+            wrong += [f"{how}, n = {n}: {each}" for each in found]
+            if len(wrong) > 5:
+                break
+        failing.set(0)
+        wrong += [f"{how}: {each}" for each in replay(TRIAL, store.read()).differences]
     return n - 1, wrong
 
 
@@ -244,7 +241,7 @@ def _task(at, path, failing, n, kind, for_good):
 
 def _start(path, failing, n, kind, for_good):
     """Found a trial, start one, or copy its log, and fail; the next try must succeed."""
-    with tempfile.TemporaryDirectory(dir=_memory()) as folder, _disk(failing):
+    with scratch() as folder, _disk(failing):
         database, target = Path(folder, "trial.db"), Path(folder, "copy.db")
         if path != "found":
             for name, content in _started().items():
@@ -288,7 +285,7 @@ def _compare(database, target):
 def _started(known={}):  # noqa: B006 - made once
     """Return the files of a trial with some episodes, a model and a snapshot."""
     if not known:
-        with tempfile.TemporaryDirectory(dir=_memory()) as folder:
+        with scratch() as folder:
             with contextlib.closing(Database(Path(folder, "trial.db"))) as store:
                 at = Desk(TRIAL, store, clock=_Clock())
                 for number in range(4):
@@ -308,7 +305,7 @@ def _started(known={}):  # noqa: B006 - made once
 
 def _file(path, failing, n, kind, for_good):
     """Save an agent, write a log or play a study, and fail; what was there stays, and the next try must succeed."""
-    with tempfile.TemporaryDirectory(dir=_memory()) as folder:
+    with scratch() as folder:
         act, check = FILE_ACTS[path](Path(folder))
         failing.set(n, kind, for_good=for_good)
         with failing.in_files(), failing.in_memory(), contextlib.suppress(OSError, ValueError, MemoryError):
@@ -337,9 +334,7 @@ def _log_acts(folder):
     import omg_cmdp as omg
 
     env, path = gymnasium.make("FrozenLake-v1", is_slippery=False), folder / "log.jsonl"
-    sizes = {"states": env.observation_space.n + 1, "actions": 4, "horizon": 3}
     agent = omg.agents.Uniform(omg.environments.gymnasium_space(env, horizon=3))
-    del sizes
 
     def act():
         omg.play(env, agent, [0, 0], log=path, overwrite=True)
@@ -362,16 +357,3 @@ def _study_acts(folder):
 
 
 FILE_ACTS = {"agent": _agent_acts, "log": _log_acts, "study": _study_acts}
-
-
-def _memory():
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
-
-
-def sample(seed):
-    """Return a path, a kind and whether it fails for good."""
-    draw = random.Random(seed)
-    return draw.choice([*CALLS, *TASKS]), draw.choice(KINDS), draw.random() < 0.5
-
-
-__all__ = ["every_failure", "sample", "shutil"]

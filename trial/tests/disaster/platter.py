@@ -5,6 +5,7 @@ deletion may be lost until its folder is synced.
 """
 
 import os
+import tempfile
 from pathlib import Path
 
 SECTOR = 512
@@ -99,6 +100,11 @@ def _applied(durable, pending):
             content.extend(bytes(max(0, offset - len(content))))
             content[offset : offset + len(data)] = data
     return bytes(content)
+
+
+def scratch():
+    """Return a folder that is deleted afterwards, in memory where there is one: nothing here depends on a disk."""
+    return tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 
 
 def lay_out(contents, folder):

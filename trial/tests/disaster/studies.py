@@ -6,15 +6,13 @@ Calls to the operating system are recorded as they are made; see `platter` for w
 import contextlib
 import functools
 import os
-import random
-import tempfile
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
 import omg_cmdp as omg
-from trial.tests.disaster.platter import Cut
+from trial.tests.disaster.platter import Cut, scratch
 
 STUDY = """
 description = "small"
@@ -84,7 +82,7 @@ def record_study(seed):
     from omg_lab.studies.directory import open_study
     from omg_lab.studies.engines import Serial
 
-    with tempfile.TemporaryDirectory(dir=_memory()) as folder, recorded_calls(os.path.realpath(folder)) as cut:
+    with scratch() as folder, recorded_calls(os.path.realpath(folder)) as cut:
         plan = read_plan(STUDY, name="small")
         store = open_study(plan, Path(os.path.realpath(folder)))
         cut.promise(functools.partial(check_study, text=STUDY))
@@ -114,7 +112,9 @@ def check_study(folder, go_on=False, text=STUDY):
     plan = read_plan(text, name="small")
     Serial().run(plan.tasks(), open_study(plan, Path(folder)), lambda event: None)
     found = load(folder)
-    return [f"run {run} failed" for run in found.failed["run"]] + ["runs are missing"] * (len(found.runs) < len(plan.tasks()))
+    return [f"run {run} failed" for run in found.failed["run"]] + ["runs are missing"] * (
+        len(found.runs) < len(plan.tasks())
+    )
 
 
 def _agent(seed=0):
@@ -126,7 +126,7 @@ def _agent(seed=0):
 def record_agent(seed, episodes=10):
     """Record an agent that is saved after every episode."""
     draw = np.random.default_rng(seed)
-    with tempfile.TemporaryDirectory(dir=_memory()) as folder, recorded_calls(os.path.realpath(folder)) as cut:
+    with scratch() as folder, recorded_calls(os.path.realpath(folder)) as cut:
         agent = _agent()
         for episode in range(episodes):
             states, actions = draw.integers(2, size=3).tolist(), draw.integers(2, size=2).tolist()
@@ -145,10 +145,3 @@ def check_agent(folder, go_on=False, least=0):
     agent.restore(path)
     found = agent.episodes_seen
     return [] if found >= least else [f"the agent has learned {found} episodes, and was saved after {least}"]
-
-
-def _memory():
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
-
-
-__all__ = ["check_agent", "check_study", "random", "record_agent", "record_study"]

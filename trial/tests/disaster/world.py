@@ -1,4 +1,4 @@
-"""A simulated trial: a service and its operator, people with phones, an administrator, a network, a clock and a disk."""
+"""A simulated trial: a service and its operator, people with phones, a network, a clock and a disk."""
 
 import contextlib
 import dataclasses
@@ -24,8 +24,8 @@ from omg_trial.desk import Desk
 from omg_trial.log.database import Database, StoreError
 from omg_trial.service import Service
 from omg_trial.trial_file.trial import Trial
-from trial.tests.disaster.disk import Disk
-from trial.tests.disaster.kernel import Crash, Kernel, Owner
+from trial.tests.disaster.disk import Disk, Fault
+from trial.tests.disaster.kernel import Kernel, Owner
 
 TEXT = """
 [trial]
@@ -245,10 +245,10 @@ class World:
             self.kernel.wait(self.alarm, timeout=self.draw.uniform(1.0, 6.0) * HOUR)
 
     def _restore(self):
-        """Put the database back that was lost."""
-        if self.aside is not None:
+        """Put the database back that was lost; not if the older one is the same, and was written to since."""
+        if self.aside is not None and _length(self.database) < self.lost_length:
             self.database.write_bytes(self.aside)
-            self.aside = None
+        self.aside = None
 
     def boot(self):
         """Start a process, and wait until it answers or not."""
@@ -286,7 +286,9 @@ class World:
         status, content, headers = self._answer(attempt, request.headers.get("Log-Seen"))
         attempt.ended, attempt.status = self.kernel.now, status
         attempt.text = content if isinstance(content, str) else content["error"]
-        return httpx.Response(status, text=content if isinstance(content, str) else json.dumps(content), headers=headers)
+        return httpx.Response(
+            status, text=content if isinstance(content, str) else json.dumps(content), headers=headers
+        )
 
     def _answer(self, attempt, seen):
         instance = self.instance
@@ -341,12 +343,10 @@ class World:
     def _do_lose_database(self, older):
         """The database is gone, or is an older one, at the next statement."""
         if self.aside is None and self.database.exists() and (not older or self.backup is not None):
-            self.aside = self.database.read_bytes()
+            self.aside, self.lost_length = self.database.read_bytes(), _length(self.database)
             self.database.unlink()
             if older:
                 self.database.write_bytes(self.backup)
-            from trial.tests.disaster.disk import Fault
-
             self.disk.faults.append(Fault("service", 0, "broken"))
 
     backup = None
@@ -392,6 +392,7 @@ class World:
                     self.kernel.kill(owner)
             if self.instance is not None and self.instance.store is not None:
                 self.instance.store.close()
+            self._restore()
             for phone in self.phones:
                 phone.client.close_connection()
 
@@ -424,9 +425,15 @@ class World:
             yield
 
 
+def _length(database):
+    """Return the number of events in a database; -1 if it is none."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as file:
+            return file.execute("SELECT count(*) FROM events").fetchone()[0]
+    except sqlite3.Error:
+        return -1
+
+
 def refused(dataset):
     """Return why a model must not be published: every fourth one."""
     return "it was made to fail" if len(dataset) % 4 == 3 else None
-
-
-__all__ = ["Crash", "World"]
