@@ -40,12 +40,6 @@ def key_path(database: str | None, keys: str | os.PathLike[str] | None) -> Path 
     return path
 
 
-def identity(file: str) -> tuple[int, int]:
-    """Return what tells a file from another one of the same name: what is written to a deleted file is lost."""
-    found = Path(file).stat()
-    return found.st_dev, found.st_ino
-
-
 def set_up_to_write(connection: Any, _: Any) -> None:
     """Set up a connection to SQLite that writes: what was acknowledged is kept, and what was deleted is not."""
     _set(connection, "busy_timeout = 5000", "journal_mode = PERSIST", "synchronous = FULL", "secure_delete = ON")

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from omg_cmdp.validation import instance_of
 from omg_trial.keys.ring import KeyRing
-from omg_trial.log.addresses import identity, key_path, parse_url, set_up_to_read, set_up_to_write
+from omg_trial.log.addresses import key_path, parse_url, set_up_to_read, set_up_to_write
 from omg_trial.log.events import Event
 
 FETCHED = 1000
@@ -47,9 +47,13 @@ _snapshots = sql.Table(
     sql.Column("hash", sql.Text, nullable=False),
     sql.Column("content", sql.LargeBinary, nullable=False),
 )
+
+
 _BY_KEY = sql.select(_events).where(_events.c.key == sql.bindparam("key"))
 _AFTER = sql.select(_events).where(_events.c.number > sql.bindparam("number")).order_by(_events.c.number).limit(FETCHED)
 _LAST_SNAPSHOT = sql.select(_snapshots).order_by(_snapshots.c.number.desc()).limit(1)
+
+
 _LOCK = "hashtext('omg-cmdp live')"
 # A lock on a bigint has its halves in classid and objid; that of a negative number has all bits in the upper half.
 _HOLDS_LOCK = sql.text(
@@ -135,7 +139,6 @@ class Database:
         try:
             if self.writing and self._file is not None:  # nobody else's to read
                 os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
-                self._opened = identity(self._file)
             self._connection = self._engine.connect()
             self._forgotten = weakref.finalize(self, self._connection.close)
             if self.writing:
@@ -188,8 +191,6 @@ class Database:
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
         with self._connected() as connection:
-            if self._file is not None and identity(self._file) != self._opened:
-                raise FileNotFoundError(f"{self._file} was moved, deleted or replaced")
             if self._is_server and not connection.execute(_HOLDS_LOCK).scalar():
                 connection.rollback()
                 how = "a pooler stands between, such as PgBouncer in transaction mode; connect directly, or by sessions"

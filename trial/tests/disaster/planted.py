@@ -192,8 +192,13 @@ def _restore_any(trial, store, chain):
     return state, arrays
 
 
-def _replace_without_sync(number):
-    """Sync nothing."""
+@contextlib.contextmanager
+def _unsynced_file(target):
+    """Rename a file before its content is on disk."""
+    temporary = target.with_name(f".{target.name}.tmp")
+    yield temporary
+    temporary.replace(target)
+    persistence._sync_folder(target.parent)
 
 
 def _occasion_again(self, person):
@@ -210,7 +215,6 @@ BUGS = (
     Bug("a model that failed its checks is published", Desk, "publish_model", _publish_anything, simulated()),
     Bug("a model is published while the state is ahead", Desk, "publish_model", _publish_lost,
         compounded("publishing")),
-    Bug("a file that was replaced is written to", database, "identity", lambda _: (0, 0), compounded("replaced file")),
     Bug("an older log is believed if recovering fails once", Desk, "_load", _late_check, compounded("older, twice")),
     Bug("the outbox forgets a call before its answer", outbox.Outbox, "waiting", lambda self: iter(()), simulated()),
     Bug("a call that is made again has another key", outbox.Outbox, "call", _new_key_every_time, simulated()),
@@ -223,8 +227,8 @@ BUGS = (
     Bug("the journal is deleted, its folder not synced", database, "set_up_to_write",
         _set_up("journal_mode = DELETE", "synchronous = FULL"), cut("trial")),
     Bug("there is no journal", database, "set_up_to_write", _set_up("journal_mode = OFF"), cut("trial")),
-    Bug("files are renamed before they are synced", persistence.os, "fsync", _replace_without_sync, cut("agent")),
-    Bug("renamed files are not synced in their folder", persistence, "_sync_folder", lambda _: None, cut("study")),
+    Bug("files are renamed before they are synced", persistence, "whole_file", _unsynced_file, cut("agent", 100)),
+    Bug("renamed files are not synced in their folder", persistence, "_sync_folder", lambda _: None, cut("study", 100)),
     # The six of an earlier attack.
     Bug("a start after a snapshot amid learning fails", desk, "restore_state", _restore_any,
         compounded("amid learning")),

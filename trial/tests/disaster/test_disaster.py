@@ -16,19 +16,19 @@ def bug(name):
 
 
 def test_a_simulated_trial_keeps_its_promises(seed):
-    wrong, world = simulation.play(seed, days=40, faults=20)
+    wrong, world = simulation.play(seed, days=20, faults=12)
     assert not wrong, "\n".join(wrong[:5])
     assert world.starts > 1
 
 
 def test_the_same_seed_is_the_same_simulation():
-    played = [simulation.play(7, days=15, faults=6)[1].attempts for _ in range(2)]
+    played = [simulation.play(7, days=8, faults=5)[1].attempts for _ in range(2)]
     assert played[0] == played[1]
 
 
 @pytest.mark.parametrize("kind", [each for each in cuts.RECORDS if each != "study"])
 def test_power_cuts_lose_nothing(kind, seed):
-    assert cuts.power_cuts(kind, seed, 60, go_on=30) == []
+    assert cuts.power_cuts(kind, seed, 40, go_on=20) == []
 
 
 @pytest.mark.slow
@@ -41,18 +41,20 @@ def test_power_cuts_of_a_study(seed):
     ("path", "kind"), [("open", "error"), ("erase", "full"), ("close", "memory"), ("agent", "full")]
 )
 def test_the_nth_failure_is_recovered_from(path, kind):
-    failures, wrong = nth.every_failure(path, kind, most=25)
+    failures, wrong = nth.every_failure(path, kind, most=15)
     assert failures > 3
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", compound.FAULTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "publishing" else ()) for name in compound.FAULTS]
+)
 def test_two_faults_in_a_row(name):
     assert compound.FAULTS[name]() == []
 
 
 def test_a_crash_at_every_point_of_founding_a_trial_and_another_one_after_it():
-    strikes, wrong = compound.struck_twice("found", stride=3)
+    strikes, wrong = compound.struck_twice("found", stride=5)
     assert strikes > 10
     assert wrong == []
 
@@ -61,24 +63,23 @@ def test_a_crash_at_every_point_of_founding_a_trial_and_another_one_after_it():
     "name",
     [
         "commits are not synced",
-        "renamed files are not synced in their folder",
-        "a file that was replaced is written to",
+        "files are renamed before they are synced",
         "an older log is believed if recovering fails once",
-        "a model is published while the state is ahead",
         "a key is forgotten, and stays in its file",
         "a damaged log behind a snapshot is served",
     ],
 )
 def test_planted_bugs_are_found(name):
-    if bug(name).find.tool == "power cuts (study)":
-        pytest.importorskip("omg_lab")
     place, _, wrong = planted.look_for(bug(name))
     assert place is not None, wrong
 
 
 @pytest.mark.slow
-def test_a_planted_bug_is_found_by_the_simulation():
-    assert planted.look_for(bug("answers leave before they are kept"))[0] is not None
+@pytest.mark.parametrize(
+    "name", ["answers leave before they are kept", "a model is published while the state is ahead"]
+)
+def test_planted_bugs_are_found_by_slower_tools(name):
+    assert planted.look_for(bug(name))[0] is not None
 
 
 def test_virtual_time_goes_by_in_order():
