@@ -15,6 +15,8 @@ BIN ?= .venv/bin
 # environment says: hundreds of processes of the tests would compile numba and pandas again.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := .venv/bin/pip install --quiet --no-compile --constraint constraints.txt
+# Our own packages are built by what .venv has; otherwise pip makes an environment for each build, of which there are seven.
+OWN := $(PIP) --no-build-isolation
 
 # Tests that take a few seconds in all and touch every room of the library.
 QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_problem.py test_refusals.py \
@@ -41,7 +43,7 @@ test: $(call have,dev)
 tests:
 	$(BIN)/pytest -q -n 3 --dist worksteal $(PACKAGE)
 
-test-all: $(call have,torch) docs test
+test-all: $(call have,slow) docs test
 	$(BIN)/pytest -q -n 2 -m slow
 
 check: $(call have,dev)
@@ -70,8 +72,9 @@ disaster: $(call have,dev)
 	$(BIN)/python -m trial.tests.disaster storage --minutes 3; stored=$$?; \
 	wait $$simulated && exit $$stored
 
-bench: $(call have,bench)
-	$(BIN)/python -m lab.benchmarks
+# In an environment of its own: rlberry asks for an older gymnasium than the tests have.
+bench: .venv/bench/done
+	.venv/bench/bin/python -m lab.benchmarks
 
 hooks: $(call have,hooks)
 	$(BIN)/pre-commit install
@@ -94,21 +97,25 @@ PROJECTS := pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt
 
 .venv/pip:
 	$(PYTHON) -m venv .venv
-	$(PIP) pip
+	$(PIP) pip hatchling editables
 	touch $@
 
 # The lab asks for the library of the same clone; then both are made editable.
 .venv/lab: .venv/pip $(PROJECTS)
-	$(PIP) ./lab
-	$(PIP) --no-deps --editable ./library --editable ./lab
+	$(OWN) ./lab
+	$(OWN) --no-deps --editable ./library --editable ./lab
 	touch $@
 
-# What the planner needs comes first: it is compiled while the rest is installed.
+# What the library needs comes first: it is compiled while the rest is installed. Tests are collected once, lest workers
+# that do so side by side each make the bytecode of all that they import.
 .venv/dev: .venv/pip $(PROJECTS)
-	$(PIP) --editable ./library
-	PYTHONPATH=library .venv/bin/python -m omg_cmdp warm-up & \
-	$(PIP) ./lab ./trial --group dev $(PACKAGES:%=--group %/pyproject.toml:test) && wait
-	$(PIP) --no-deps $(PACKAGES:%=--editable ./%)
+	$(OWN) --editable ./library
+	PYTHONPATH=library:lab .venv/bin/python -m tests.warm_up & \
+	$(OWN) ./lab ./trial && \
+	$(PIP) --group dev $(PACKAGES:%=--group %/pyproject.toml:test) && \
+	$(PIP) --no-deps --group lab/pyproject.toml:tables && \
+	$(OWN) --no-deps $(PACKAGES:%=--editable ./%) && \
+	{ .venv/bin/pytest --collect-only -qq > /dev/null; wait; }
 	touch $@
 
 .venv/docs: .venv/dev
@@ -123,6 +130,7 @@ PROJECTS := pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --constraint constraints.txt pip
 	$(@D)/bin/pip install --quiet --constraint constraints.txt ./$* --group $*/pyproject.toml:test
+	$(if $(filter lab,$*),$(@D)/bin/pip install --quiet --constraint constraints.txt --no-deps --group lab/pyproject.toml:tables)
 	touch $@
 
 .venv/lowest/done: $(PROJECTS) constraints-lowest.txt
@@ -131,10 +139,14 @@ PROJECTS := pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt
 	.venv/lowest/bin/pip install --quiet --no-deps $(PACKAGES:%=--editable ./%)
 	touch $@
 
-.venv/torch: .venv/dev
-	$(PIP) --group lab/pyproject.toml:slow
+.venv/slow: .venv/dev
+	$(PIP) --group lab/pyproject.toml:slow --group trial/pyproject.toml:slow
 	touch $@
 
-.venv/bench: .venv/dev
-	$(PIP) --group lab/pyproject.toml:bench
+.venv/bench/done: $(PROJECTS)
+	$(PYTHON) -m venv $(@D)
+	grep -v ^gymnasium== constraints.txt > $(@D)/constraints.txt
+	$(@D)/bin/pip install --quiet --no-compile --constraint $(@D)/constraints.txt pip
+	$(@D)/bin/pip install --quiet --no-compile --constraint $(@D)/constraints.txt ./lab --group lab/pyproject.toml:bench
+	$(@D)/bin/pip install --quiet --no-compile --no-deps --editable ./library --editable ./lab
 	touch $@

@@ -22,6 +22,7 @@ OPTIONAL = {
 
 collect_ignore = [
     "lab/benchmarks",
+    "lab/league",
     "trial/benchmarks",
 ] + [  # no doctests there, and some modules need the packages of peers
     path for package, paths in OPTIONAL.items() if importlib.util.find_spec(package) is None for path in paths

@@ -110,7 +110,7 @@ def unchanging(context: Context) -> Context:
 
 
 class ContextCache(Generic[Value]):
-    """What was computed for the contexts used last; a context without a key is computed anew each time.
+    """A cache of what was computed for the contexts used last; one without a key is computed anew each time.
 
     Values are dropped, the least recently used first, while their sizes sum to more than `most`; the last one always
     stays. Every value has size 1 unless `size` says otherwise, in bytes say. `drop` is called with each value dropped.
@@ -176,20 +176,33 @@ def alike(contexts: Iterable[Context]) -> list[list[int]]:
     return list(places.values())
 
 
-def label_index(labels: Iterable[Context]) -> dict[Hashable, int]:
-    """Return the place of each distinct context, by its `table_label`, in the argument `contexts` of an oracle.
+class Listing:
+    """Contexts that have a table of their own, each once and with a number: the argument `contexts` of an oracle.
 
-    >>> list(label_index(["a", "b", "a", 1, True]).values())
-    [0, 1, 2, 3]
+    >>> Listing(["a", "b", "a", 1, True]).number(True)
+    3
     """
-    try:
-        found = dict.fromkeys(map(table_label, context_rows("contexts", labels)))
-        index = {label: place for place, label in enumerate(found)}
-    except TypeError:
-        raise ValueError(f"`contexts` must be a list of hashable labels, got {labels!r:.60}") from None
-    if not index:
-        raise ValueError("`contexts` must list at least one label, got none")
-    return index
+
+    def __init__(self, contexts: Iterable[Context]) -> None:
+        try:
+            found = {table_label(context): context for context in context_rows("contexts", contexts)}
+        except TypeError:
+            raise ValueError(f"`contexts` must be a list of hashable labels, got {contexts!r:.60}") from None
+        if not found:
+            raise ValueError("`contexts` must list at least one label, got none")
+        self.contexts: tuple[Context, ...] = tuple(found.values())
+        # Vectors and records cannot be hashed: their keys stand for them.
+        self._numbers = {label: number for number, label in enumerate(found)}
+
+    def __repr__(self) -> str:
+        return repr(list(self._numbers))
+
+    def number(self, context: Context) -> int:
+        """Return the number of a context; raise if it is not listed."""
+        try:
+            return self._numbers[table_label(context)]
+        except (KeyError, TypeError):  # a label that cannot be hashed is none of the list either
+            raise ValueError(f"`context` must be one of the {len(self._numbers)} listed, got {context!r}") from None
 
 
 def table_label(context: Context) -> Hashable:

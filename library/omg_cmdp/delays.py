@@ -198,7 +198,7 @@ class _Function(Delay):
 
     @property
     def fingerprint(self) -> str:
-        """What a saved run compares: the function's values."""
+        """The function's values, which a saved run compares."""
         return by_values(self.given)
 
     def late(self, episode: int, generator: np.random.Generator) -> int:

@@ -8,7 +8,9 @@ A state that does not fit is refused before anything changes.
 from __future__ import annotations
 
 import contextlib
+import copy
 import errno
+import functools
 import hashlib
 import io
 import math
@@ -20,7 +22,7 @@ import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -57,21 +59,35 @@ def part_of(state: State, name: str) -> dict[str, NDArray[Any]]:
 
 def load_parts(state: State, parts: Mapping[str, Stateful]) -> None:
     """Load all parts of a joint state, or none."""
-    with all_or_nothing(*parts.values()):
+    with undone_on_failure(*parts.values()):
         for name, part in parts.items():
             part.load_state(part_of(state, name))
 
 
 @contextlib.contextmanager
-def all_or_nothing(*parts: Stateful) -> Iterator[None]:
-    """Give each of `parts` its state back if the body of the `with` statement fails."""
-    before = [part.state() for part in parts]
+def undone_on_failure(*learners: Stateful) -> Iterator[None]:
+    """Give each of `learners` back what it had learned if the body of the `with` statement fails."""
+    ways_back = [_way_back(learner) for learner in learners]
     try:
         yield
-    except BaseException:
-        for part, state in zip(parts, before, strict=True):
-            part.load_state(state)
+    except BaseException as error:
+        for learner, undo in zip(learners, ways_back, strict=True):
+            if undo is None:
+                error.add_note(f"{type(learner).__name__} may have learned this episode, and cannot be saved or copied")
+            else:
+                undo()
         raise
+
+
+def _way_back(learner: Stateful) -> Callable[[], object] | None:
+    """Return a function that undoes what `learner` learns from now on; None if there is no way."""
+    try:
+        return functools.partial(learner.load_state, learner.state())
+    except NotImplementedError:
+        # One of the user's own, which need not be able to save, nor to be copied.
+        with contextlib.suppress(Exception):
+            return functools.partial(vars(learner).update, copy.deepcopy(vars(learner)))
+    return None
 
 
 def read_state(state: State, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:

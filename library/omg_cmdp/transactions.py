@@ -1,18 +1,14 @@
-"""All or nothing: interrupts wait for the end of a lesson, and a part that has learned alone is undone."""
+"""Interrupts that wait for the end of a lesson, so that all of it is learned, or nothing."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
-import functools
 import importlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
-
-from omg_cmdp.persistence import Stateful
 
 _INTERRUPT = int(signal.SIGINT)
 try:
@@ -46,23 +42,3 @@ def interrupts_held() -> Iterator[None]:
         _handlers.signal(_INTERRUPT, handler)
         if len(held) == 1:
             handler(*held[0])
-
-
-@contextlib.contextmanager
-def undone_on_failure(learner: Stateful) -> Iterator[None]:
-    """Give `learner` back what it had learned if the body of the `with` statement fails."""
-    undo: Callable[[], object] | None = None
-    try:
-        undo = functools.partial(learner.load_state, learner.state())
-    except NotImplementedError:
-        # One of the user's own, which need not be able to save, nor to be copied.
-        with contextlib.suppress(Exception):
-            undo = functools.partial(vars(learner).update, copy.deepcopy(vars(learner)))
-    try:
-        yield
-    except BaseException as error:
-        if undo is None:
-            error.add_note(f"{type(learner).__name__} may have learned this episode, and cannot be saved or copied")
-        else:
-            undo()
-        raise

@@ -161,20 +161,29 @@ def float_table(name: str, value: ArrayLike) -> FloatArray:
     """Return `value` as a fresh C-ordered float64 array."""
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value.copy()
-    no_masked_entries(name, value)
-    try:
-        table = np.array(value, order="C")
-        if table.dtype.kind in "biuf":
-            return table.astype(np.float64, copy=False)
-    except Exception:  # whatever a foreign object raises
-        pass
-    raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}")
+    return typed_array(name, value, "biuf", "an array of real numbers").astype(np.float64, copy=False)
 
 
-def no_masked_entries(name: str, value: object) -> None:
-    """Raise if entries of a masked array are hidden: numpy would take the numbers below the mask."""
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+def typed_array(name: str, value: ArrayLike, kinds: str, rule: str) -> NDArray[Any]:
+    """Return `value` as a fresh C-ordered array; `kinds` are those of numpy's dtypes that `rule` says in words."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):  # numpy would take what is below the mask
         raise ValueError(f"`{name}` has masked entries; fill them in, or leave them out")
+    try:
+        array = np.array(value, order="C")
+    except Exception:  # whatever a foreign object raises
+        raise ValueError(f"`{name}` must be {rule}, got {type(value).__name__}") from None
+    if array.dtype.kind not in kinds:
+        got = f"dtype {array.dtype}" if array.dtype.kind in "biuf" else type(value).__name__
+        raise ValueError(f"`{name}` must be {rule}, got {got}")
+    return array
+
+
+def integer_vector(name: str, value: ArrayLike) -> NDArray[np.int64]:
+    """Return `value` as a fresh vector of 64-bit integers."""
+    array = typed_array(name, value, "iu", "a vector of integers")
+    if array.ndim != 1 or (array.dtype == np.uint64 and (array >> 63).any()):
+        raise ValueError(f"`{name}` must be a vector of integers, got {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64, copy=False)
 
 
 def one_of_shapes(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> None:
@@ -229,12 +238,7 @@ def admissible_mask(admissible: ArrayLike | None, states: int, actions: int) -> 
     """Return the boolean mask (S, A); None admits every action."""
     if admissible is None:
         return np.ones((states, actions), dtype=np.bool_)
-    try:
-        mask = np.array(admissible, order="C")
-    except Exception:  # whatever a foreign object raises
-        raise ValueError(f"`admissible` must be a boolean mask, got {admissible!r:.60}") from None
-    if mask.dtype != np.bool_:
-        raise ValueError(f"`admissible` must be a boolean mask, got dtype {mask.dtype}")
+    mask = typed_array("admissible", admissible, "b", "a boolean mask")
     one_of_shapes("admissible", mask, (states, actions))
     allowed = np.asarray(mask.any(axis=1))
     if not allowed.all():

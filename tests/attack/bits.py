@@ -103,8 +103,7 @@ def learner(rng, number):
 
     def product():
         listed = {"contexts": LABELS, "states": states, "functions": functions, "horizon": horizon}
-        mixed = {label: tables[:4] for label, tables in kernels.items()}
-        return oracles.ProductRewards(rewards, **listed), oracles.MixtureDynamics(mixed, horizon=horizon)
+        return oracles.ProductRewards(rewards, **listed), oracles.FiniteDynamics(kernels, horizon=horizon)
 
     makers = {
         "OMG, finite": (LABELS, lambda: omg.OMG(space, *finite())),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import enum
-import hashlib
 import hmac
 import math
 from typing import Any, NamedTuple
@@ -187,22 +186,23 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
         "allowance": call.allowance,
         "drift": drift,
     }
-    chosen, version = ChosenPolicy(PolicySource(record.source), record.cause, np.array(record.policy)), record.version
+    source, cause, version, row = record.source, record.cause, record.version, record.policy[call.step][state]
     halt = None if acted else at.state.halt_of(record.person)
     if halt is not None or not (call.available and record.available):
         rule, done = ("unavailable", at.trial.unavailable) if halt is None else (halt.kind, at.trial.paused)
         none = dict.fromkeys(("drawn", "probability", "probabilities"))
-        how = {"version": version, "source": chosen.source, "cause": chosen.cause, "rules": [rule], "closed": []}
+        how = {"version": version, "source": source, "cause": cause, "rules": [rule], "closed": []}
         return {**about, **none, **how, "action": done, "available": False}
     if at.trial.replan:  # the newest model, whatever the episode began with
         chosen, version = choose_policy(at, record.context, record.arm), at.state.version.number
+        source, cause, row = chosen.source, chosen.cause, chosen.policy[call.step, state].tolist()
     # An app that has acted without a network has not heard of an action that was closed meanwhile.
     halted = {} if acted else at.state.halted_actions
     if record.allowance is not None and not halted and when <= moment(record.allowance.until):
         made = _allowed(at.trial, record.allowance, call.step, state)
     else:
         account = person.account.of(week_of(local))
-        made = apply_rules(at.trial, chosen.policy[call.step, state], state, local, account, halted)
+        made = apply_rules(at.trial, np.array(row), state, local, account, halted)
     # Drawn even if the app has acted already: the log then shows whether it followed the draw.
     drawn = draw_index(made.chances, uniform(at.state.secret, record.person, record.occasion, call.step))
     done = drawn if call.action is None else at.trial.actions.index(call.action)
@@ -213,8 +213,8 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
         "probability": float(made.chances[drawn]) if done == drawn else None,
         "probabilities": made.chances.tolist(),
         "version": version,
-        "source": chosen.source,
-        "cause": chosen.cause,
+        "source": source,
+        "cause": cause,
         "rules": made.rules,
         "closed": made.closed,
         "available": made.available,
@@ -243,5 +243,5 @@ def uniform(secret: str, person: str, occasion: str, step: int) -> float:
     True
     """
     name = canonical([alias_of(secret, person), occasion, step]).encode()
-    mark = hmac.new(secret.encode(), name, hashlib.sha256).digest()
+    mark = hmac.digest(secret.encode(), name, "sha256")
     return float(int.from_bytes(mark[:8], "big") >> 11) * 2.0**-53

@@ -143,10 +143,12 @@ class Desk:
         """Answer some calls in their order. All that they change is on disk when this returns, or nothing is."""
         answers: list[Answer | Refusal] = []
         with self._all_or_nothing():
-            for request in batch:
+            keys = [self.store.keys.mark("key", request.key) for request in batch]
+            self._keys = self._stored(keys)  # one may also come twice in this batch
+            for key, request in zip(keys, batch, strict=True):
                 number = self.state.number
                 try:
-                    answers.append(self._answer(request))
+                    answers.append(self._answer(request, key))
                 except Refusal as refusal:
                     answers.append(refusal)
                 except Exception as error:
@@ -158,17 +160,16 @@ class Desk:
                     _log.error("a %s failed: %s", type(request.call).__name__, trace(error))
         return answers
 
-    def _answer(self, request: KeyedCall) -> Answer:
+    def _answer(self, request: KeyedCall, key: str) -> Answer:
         if request.seen is not None and not self.chain.has(request.seen):  # an older backup was restored, say
             raise OlderLog(request.seen, self.chain.head)
         call, target, ring = request.call, request.target, self.store.keys
         _, fields = content = call_content(self.trial, call, target)
-        check_bound(self.inputs(), fields, request.bound)
+        if request.bound is not None:
+            check_bound(self.inputs(), fields, request.bound)
         person = None if call.name == "erase" else fields.get("person")  # whose key it destroys
-        key, asked = ring.mark("key", request.key), canonical(content)
-        # The same key may come twice in one batch, before the store has heard of the first.
-        event, warning = self._keys.get(key) or self._stored(key), None
-        if event is None:
+        asked, warning = canonical(content), None
+        if (event := self._keys.get(key)) is None:
             self._start()  # after a failure; not before, as a stored answer must need no room on the disk
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
@@ -184,12 +185,12 @@ class Desk:
         assert event.answer is not None
         return Answer(event.answer, event.mark, warning)
 
-    def _stored(self, key: str) -> Event | None:
-        """Return the event that answers a call with this key, if it is the one that was written."""
-        event = self.store.answered(key)
-        if event is not None and not self.chain.holds(event):
-            raise self._damaged(f"event {event.number} was changed after it was written")
-        return event
+    def _stored(self, keys: Sequence[str]) -> dict[str, Event]:
+        """Return the events that answer calls with these keys, if they are those that were written."""
+        found = self.store.answered(keys)
+        if changed := [event.number for event in found.values() if not self.chain.holds(event)]:
+            raise self._damaged(f"event {changed[0]} was changed after it was written")
+        return found
 
     def _damaged(self, what: str) -> DamagedLogError:
         """Note that the log is not the one that was written; nothing is answered from then on."""

@@ -44,6 +44,8 @@ def apply_rules(
         only = np.eye(1, len(row), trial.actions.index(trial.window.outside))[0]
         return _only(trial, only, state, "window")
     limits, admissible = trial.limits, trial.space.admissible[state]
+    if not limits.any and not halted:
+        return Adjusted(row)
     # The least comes before the most: an action cannot be both missing and used up, by the checks of the file.
     forced = _forced(trial, account, state, halted)
     if forced is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import collections
 import concurrent.futures
 import contextlib
 import functools
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from omg_trial.contract import Answer, KeyedCall, Refusal
@@ -31,7 +33,7 @@ TICK_SECONDS = 60.0
 _log = logging.getLogger("omg_trial")
 
 Task = KeyedCall | Callable[[Desk], Any]
-Promised = tuple[Task, "concurrent.futures.Future[Any]"]
+Future = concurrent.futures.Future[Any] | asyncio.Future[Any]
 
 
 class Busy(Refusal):
@@ -63,7 +65,7 @@ class Service:
     def __init__(self, desk: Desk, channels: Sequence[Channel] = ()) -> None:
         self.desk = desk
         self.process = Process(desk.clock, desk.store.folder)
-        self._tasks: queue.Queue[Promised | None] = queue.Queue(MOST_WAITING)
+        self._tasks: queue.Queue[tuple[Task, Future] | None] = queue.Queue(MOST_WAITING)
         self._lessons: queue.Queue[LearningTask | None] = queue.Queue()
         self._learning: int | None = None
         self._snapshot = desk.state.number
@@ -84,13 +86,22 @@ class Service:
         itself `wait` instead.
         """
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        self._put(task, future, wait)
+        return future
+
+    async def ask(self, task: Task) -> Any:
+        """Do the same in an event loop, which is woken once for all answers of a batch."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._put(task, future, False)
+        return await future
+
+    def _put(self, task: Task, future: Future, wait: bool) -> None:
         if self._ended.is_set():
             raise Busy(503, "the service is ending")
         try:
             self._tasks.put((task, future), block=wait)
         except queue.Full:
             raise Busy(503, f"more than {MOST_WAITING} calls wait") from None
-        return future
 
     def end(self) -> None:
         """Answer the calls that wait, and end."""
@@ -114,7 +125,7 @@ class Service:
             self._answer([task for task in batch if task is not None])
             self._after()
 
-    def _answer(self, batch: list[Promised]) -> None:
+    def _answer(self, batch: list[tuple[Task, Future]]) -> None:
         asked = [(task, future) for task, future in batch if isinstance(task, KeyedCall)]
         try:
             answers: list[Any] = list(self.desk.answer([task for task, _ in asked]))
@@ -127,16 +138,17 @@ class Service:
             self.desk.lost = True
             answers = [StoreError(f"a call failed: {type(error).__name__}")] * len(asked)
         self.process.damage = self.desk.damage
-        for (_, future), answer in zip(asked, answers, strict=True):
+        for answer in answers:
             if isinstance(answer, Answer) and answer.warning:
                 _log.warning("%s", answer.warning)
-            _settle(future, answer)
+        _settle((future, answer) for (_, future), answer in zip(asked, answers, strict=True))
         for task, future in batch:
             if not isinstance(task, KeyedCall):
                 try:
-                    _settle(future, task(self.desk))
+                    found = task(self.desk)
                 except Exception as error:
-                    _settle(future, error)
+                    found = error
+                _settle([(future, found)])
 
     def _after(self) -> None:
         """Begin to learn if that is due, and keep a snapshot now and then; the thread lives on, whatever fails."""
@@ -184,10 +196,24 @@ def _logging(what: str) -> Iterator[None]:
         _log.error("%s failed: %s", what, trace(error))
 
 
-def _settle(future: concurrent.futures.Future[Any], answer: Any) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    if isinstance(answer, BaseException):
-        future.set_exception(answer)
-    else:
-        future.set_result(answer)
+def _settle(answered: Iterable[tuple[Future, Any]]) -> None:
+    """Hand over answers: those for an event loop together, as waking it costs more than an answer."""
+    loops: dict[asyncio.AbstractEventLoop, list[tuple[Future, Any]]] = collections.defaultdict(list)
+    for future, answer in answered:
+        if isinstance(future, asyncio.Future):
+            loops[future.get_loop()].append((future, answer))
+        else:
+            _tell([(future, answer)])
+    for loop, those in loops.items():
+        with contextlib.suppress(RuntimeError):  # it was closed: nobody waits any more
+            loop.call_soon_threadsafe(_tell, those)
+
+
+def _tell(answered: list[tuple[Future, Any]]) -> None:
+    for future, answer in answered:
+        if future.done():  # nobody waits any more
+            continue
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)

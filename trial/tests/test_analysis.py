@@ -1,11 +1,17 @@
 """The analysis: least squares clustered by person, effects within the rules, values of policies not played."""
 
+import json
+
 import numpy as np
 import pandas
 import pytest
 
 from omg_trial.analysis import clustered_fit, earned, excursion_effect, treatment_effect
-from omg_trial.analysis.effects import fixed_weights
+from omg_trial.analysis.effects import fixed_probabilities, fixed_weights
+from omg_trial.desk import Desk
+from omg_trial.export import decisions
+from omg_trial.log.database import Database
+from omg_trial.trial_file import EXAMPLE, Trial
 from trial.tests.trials import trial
 
 
@@ -29,6 +35,47 @@ def test_the_covariance_is_that_of_mancl_and_derouen_with_whole_hat_matrices():
         score = x[own].T @ (w[own] * residuals)
         meat += np.outer(score, score)
     np.testing.assert_allclose(fit.covariance, bread @ meat @ bread, rtol=1e-9)
+
+
+def two_arms(first, second, seed=0, rows=3):
+    """People of two arms, with as many rows each."""
+    person = np.arange(first + second).repeat(rows)
+    design = np.stack([np.ones(len(person)), person >= first], axis=1)
+    outcome = np.random.default_rng(seed).exponential(size=len(person))
+    return {"design": design, "outcome": outcome, "weights": np.ones(len(person)), "person": person, "names": "ab"}
+
+
+@pytest.mark.parametrize(("first", "second"), [(7, 7), (4, 10), (3, 40)])
+def test_a_difference_of_arms_has_about_the_degrees_of_freedom_of_welch(first, second):
+    """With equal variances Welch has (1/m + 1/n)²/(1/(m²(m-1)) + 1/(n²(n-1))), which is m + n - 2 for equal arms."""
+    welch = (1 / first + 1 / second) ** 2 / (1 / first**2 / (first - 1) + 1 / second**2 / (second - 1))
+    known = two_arms(first, second)
+    freedom = clustered_fit(**known | {"outcome": np.where(known["person"] % 2, 1.0, -1.0)}).freedom[1]
+    assert 0.75 * welch < freedom <= welch + 1e-9
+    if first == second:
+        assert freedom == pytest.approx(welch)
+
+
+def test_an_interval_follows_the_skewness_and_turns_with_the_outcome():
+    known = two_arms(20, 20)
+    fit, mirrored = clustered_fit(**known), clustered_fit(**known | {"outcome": -known["outcome"]})
+    np.testing.assert_allclose(fit.interval(), -mirrored.interval()[:, ::-1], rtol=1e-9)
+    low, high = fit.interval()[0]
+    assert high - fit.values[0] > 1.05 * (fit.values[0] - low), "the mean of exponential outcomes"
+    constant = clustered_fit(**known | {"outcome": np.ones(len(known["outcome"]))})
+    np.testing.assert_allclose(constant.interval(), [[1.0, 1.0], [0.0, 0.0]], atol=1e-9)
+
+
+def test_a_coefficient_that_rests_on_one_person_or_on_nobody_has_no_interval():
+    assert np.isinf(clustered_fit(**two_arms(1, 9)).interval()).all()
+    known = two_arms(5, 5)
+    nobody = np.hstack([known["design"], np.zeros((len(known["outcome"]), 1))])
+    one = np.hstack([known["design"], (known["person"] == 9)[:, None]])
+    for design in (nobody, one):
+        fit = clustered_fit(**known | {"design": design, "names": "abc"})
+        assert np.isinf(fit.interval()[2]).all()
+        np.testing.assert_allclose(fit.standard_errors[0], clustered_fit(**known).standard_errors[0])
+        assert np.isfinite(fit.interval()[:2]).all()
 
 
 def test_effects_come_back_exactly_whatever_the_probabilities_and_the_control_variables():
@@ -104,6 +151,25 @@ def test_an_action_is_compared_where_both_could_be_drawn(action, effect):
     assert (low < effect).all()
     assert (effect < high).all()
     assert (high - low < 0.1).all()
+
+
+def test_a_weekly_budget_lowers_the_fixed_probabilities_to_what_the_control_group_plays():
+    budget = "decisions_per_week = 14\nmean_per_week = { reminder = 6 }\n\n[context]"
+    limited = Trial.parse(
+        EXAMPLE.replace("[context]", budget).replace("floor = 0.2", "floor = 0.2\n[people]\ncontrol = 0.999999")
+    )
+    fixed = fixed_probabilities(limited, np.ones(2, dtype=bool))
+    np.testing.assert_allclose(fixed, [8 / 14, 6 / 14])
+    desk = Desk(limited, Database(":memory:"))
+    for day in range(7):
+        opened = json.loads(desk.call("open", {"person": "p1", "occasion": f"{day}", "context": "alone"}).text)
+        assert opened["source"] == "control"
+        for step in range(2):
+            desk.call("decide", {"episode": opened["episode"], "step": step, "state": "took it"})
+        desk.call("close", {"episode": opened["episode"]})
+    played = decisions(limited, desk.store.read())[["probability_nothing", "probability_reminder"]]
+    np.testing.assert_allclose(played, np.tile(fixed, (14, 1)))
+    np.testing.assert_allclose(fixed_probabilities(limited, np.array([[True, False]])), [[1.0, 0.0]])
 
 
 def test_the_fixed_probabilities_are_valued_within_the_rules():

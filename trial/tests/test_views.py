@@ -8,10 +8,11 @@ import httpx
 import numpy as np
 import pytest
 
+from omg_cmdp.logs.off_policy.estimate import estimated
 from omg_trial.service import Service
 from omg_trial.tokens import ROLES, Tokens
 from omg_trial.watching.overview import history, overview
-from omg_trial.watching.value import values
+from omg_trial.watching.value import _by_person, values
 from omg_trial.watching.view import TrialView
 from omg_trial.web.app import make_app
 from trial.tests.network import ADDRESS, Wire
@@ -228,12 +229,25 @@ def test_the_value_needs_whole_episodes_with_known_probabilities(scene):
 
 def test_no_value_is_shown_without_support():
     """With few episodes there is a sentence in its place."""
-    scene = crowd(Scene(), people=4, days=1)
+    scene = crowd(Scene(), people=8, days=1)
     told = values(scene.desk.trial, list(scene.desk.state.episodes.values()))
     assert told["fixed"] is told["gain"] is None
     assert "Believe none of them" in told["advice"]
     assert all(each["low"] is None for each in told["estimates"])
-    assert values(scene.desk.trial, [])["advice"].startswith("No episode")
+    for records in ([], list(crowd(Scene(), people=6, days=1).desk.state.episodes.values())):  # two stop early
+        assert values(scene.desk.trial, records)["advice"].startswith("Fewer than 5 people")
+
+
+def test_errors_are_over_people():
+    """Days that are all alike tell nothing new about the people: errors stay; over episodes they would halve."""
+    generator = np.random.default_rng(0)
+    parts, people = generator.exponential(size=12), [f"p{number % 6}" for number in range(12)]
+    once = _by_person(estimated(parts.mean(), parts, np.ones((12, 1)), (0.0, 9.0), fewest=1), people)
+    often = np.tile(parts, 4)
+    again = _by_person(estimated(parts.mean(), often, np.ones((48, 1)), (0.0, 9.0), fewest=1), people * 4)
+    assert len(once.contributions) == 6
+    assert once.contributions.mean() == pytest.approx(once.value)
+    assert again.interval() == pytest.approx(once.interval())
 
 
 def test_playing_the_fixed_probabilities_gains_nothing():
@@ -243,9 +257,9 @@ def test_playing_the_fixed_probabilities_gains_nothing():
     def fail(context):
         raise ValueError("no plan")
 
-    for _ in range(40):
+    for number in range(40):
         scene.desk.agent.decide = fail
-        scene.day()
+        scene.day(f"q{number % 5}")
     told = values(scene.desk.trial, list(scene.desk.state.episodes.values()))
     [sampling] = [each for each in told["estimates"] if each["name"] == "importance sampling"]
     assert sampling["value"] == pytest.approx(told["played"]["value"])

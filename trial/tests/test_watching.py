@@ -40,7 +40,7 @@ class Scene:
         self.process.measure = lambda: None
 
     def open(self, name=NAMES[0]):
-        body = {"person": name, "context": person(NAMES.index(name))}
+        body = {"person": name, "context": person(NAMES.index(name) if name in NAMES else 0)}
         return json.loads(self.desk.call("open", body).text)["episode"]
 
     def decide(self, episode, step, state="took it", **more):

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import instance_of, listed, number, probability
 from omg_lab.audit import claims, lemmas
@@ -19,6 +20,7 @@ from omg_lab.audit.records import Records, of_the_charges
 from omg_lab.audit.rows import AuditRow, Check, Summary, aligned
 from omg_lab.audit.statements import STATEMENTS, Sides
 from omg_lab.audit.totals import Totals
+from omg_lab.audit.within import of_the_budgets
 
 __all__ = ["Audit", "AuditRow", "Summary", "combine"]
 
@@ -63,7 +65,8 @@ class Audit:
     def _sides(self, this: Round) -> Iterator[Sides]:
         run, decision, truth = self._run, this.decision, this.truth.mdp
         run.add_round(this)
-        yield "optimum", this.value, this.truth.best[1]
+        limited = this.truth.limits is not None
+        yield "optimum", this.value, optimal_policy(truth)[1] if limited else this.truth.best[1]
         yield from claims.of_the_play(this)
         yield from self._ceiling.sides(this)
         planned = claims.has_barrier(decision)
@@ -86,6 +89,7 @@ class Audit:
         c = ModelComparison(this, model)
         run.add_model(c, this)
         yield from lemmas.of_the_model(c)
+        yield from of_the_budgets(this, c)
         if not planned:
             return
         held = claims.reachable(model)

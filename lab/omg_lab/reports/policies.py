@@ -15,13 +15,13 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.drawing import COLOURS, FAINT, INK
 from omg_cmdp.runs.advice import Advice
-from omg_cmdp.runs.shown import Names
 from omg_cmdp.validation import FloatArray
 from omg_lab.reports.drawing import Figure, canvas, legend
 from omg_lab.reports.formats import number, percent
 from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.tables import ReportTable, cell
 from omg_lab.reports.words import say
+from omg_lab.shown import Names
 from omg_lab.studies.results import Policies
 
 SHOWN = 3

@@ -11,6 +11,11 @@ from omg_lab.rivals.bandits.reg_cb import RegCB as RegCB
 from omg_lab.rivals.bandits.regressor_elimination import RegressorElimination as RegressorElimination
 from omg_lab.rivals.bandits.uccb import UCCB as UCCB
 from omg_lab.rivals.boltzmann import Boltzmann as Boltzmann
+from omg_lab.rivals.budgets.clipped import Clipped as Clipped
+from omg_lab.rivals.budgets.lagrangian import LagrangianGreedy as LagrangianGreedy
+from omg_lab.rivals.budgets.opt_cmdp import OptCMDP as OptCMDP
+from omg_lab.rivals.budgets.opt_cmdp import OptPess as OptPess
+from omg_lab.rivals.budgets.primal_dual import OptPrimalDual as OptPrimalDual
 from omg_lab.rivals.counterfactual.rm_ucdd import RMUCDD as RMUCDD
 from omg_lab.rivals.counterfactual.uc3rl import UC3RL as UC3RL
 from omg_lab.rivals.covers import Blind as Blind

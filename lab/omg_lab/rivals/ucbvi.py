@@ -45,7 +45,7 @@ from omg_lab.rivals.declared import Option, numbers_of
 from omg_lab.rivals.optimism import optimistic_plan
 
 
-class _Optimist(CellRival):
+class Optimist(CellRival):
     """An agent on the counts of a context's cell that adds a bonus of size `scale` and fails with probability δ."""
 
     _: dataclasses.KW_ONLY
@@ -58,8 +58,19 @@ class _Optimist(CellRival):
         return math.log(pairs * self.space.horizon * (self.episodes_seen + 1) / self.delta)
 
 
+class Hoeffding(Optimist):
+    """An agent with Hoeffding's bonus."""
+
+    def bonus(self, visits: FloatArray) -> FloatArray:
+        """Return c·H·√(L/N) for N = `visits`; where N = 0, more than any tried pair can be worth."""
+        visits = float_table("visits", visits)
+        in_range("visits", visits, 0.0, np.inf)
+        widest = self.scale * self.value_bounds.span * math.sqrt(self.logarithm())
+        return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), self.space.horizon + widest)
+
+
 @final
-class UCBVI(_Optimist):
+class UCBVI(Hoeffding):
     """Optimistic value iteration with Hoeffding's bonus on the counts of a context's cell.
 
     Parameters
@@ -89,15 +100,8 @@ class UCBVI(_Optimist):
         optimistic = model.rewards + self.bonus(tally.counts.sum(axis=2))
         return Decision(policy=best_response(model, optimistic[None], bounds=self.value_bounds)[0], model=model)
 
-    def bonus(self, visits: FloatArray) -> FloatArray:
-        """Return c·H·√(L/N) for N = `visits`; where N = 0, more than any tried pair can be worth."""
-        visits = float_table("visits", visits)
-        in_range("visits", visits, 0.0, np.inf)
-        widest = self.scale * self.value_bounds.span * math.sqrt(self.logarithm())
-        return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), self.space.horizon + widest)
 
-
-class BernsteinOptimist(_Optimist):
+class BernsteinOptimist(Optimist):
     """An agent whose bonus has three constants and grows with the variance of the values that follow."""
 
     _: dataclasses.KW_ONLY

@@ -32,8 +32,8 @@ import numpy as np
 
 from omg_cmdp.documents import FileError, Place, nearest, plain
 from omg_cmdp.mdp.environment import NAMED
-from omg_cmdp.runs.shown import names_of
 from omg_cmdp.validation import positive_integer, whole_number
+from omg_lab.shown import names_of
 from omg_lab.studies.agents import SHARED
 from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, check_fresh, find_kind
 from omg_lab.studies.options import check_options

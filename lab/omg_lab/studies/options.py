@@ -16,6 +16,7 @@ REQUIRED = inspect.Parameter.empty
 
 SUPPLIED = frozenset(
     {"space", "contexts", "mdp", "features", "reward_oracle", "dynamics_oracle", "reward_range", "world"}
+    | {"costs", "budgets"}
 )
 """Arguments that the world decides, and no study file."""
 

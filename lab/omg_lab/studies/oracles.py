@@ -32,7 +32,7 @@ import numpy as np
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.building import arguments_of
-from omg_cmdp.contexts import Context, context_numbers, context_vectors, label_index, table_label
+from omg_cmdp.contexts import Context, context_numbers, context_vectors, table_label
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.oracles import adapters
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
@@ -252,5 +252,5 @@ def _numbers(context: Context) -> FloatArray:
 def _listed(world: Any, vectors: FloatArray) -> Callable[[Context], FloatArray]:
     """Return the map from the contexts of a world to these vectors."""
     labels = [table_label(context) for context in world.contexts]
-    place = {label: labels.index(label) for label in label_index(labels)}
+    place = {label: labels.index(label) for label in labels}
     return lambda context: np.asarray(vectors[place[table_label(context)]])

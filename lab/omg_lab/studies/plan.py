@@ -16,9 +16,9 @@ from omg_cmdp.contexts import Context, context_numbers, context_to_json
 from omg_cmdp.documents import FileError
 from omg_cmdp.environments import SampledWorld
 from omg_cmdp.runs.sampled import SampledRun
-from omg_cmdp.runs.shown import shown_contexts
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.rounds import Round
+from omg_lab.shown import shown_contexts
 from omg_lab.studies.agents import SHARED, Setting
 from omg_lab.studies.catalogue import Part, build_adversary, build_agent, build_delay, build_world
 from omg_lab.studies.oracles import has_class

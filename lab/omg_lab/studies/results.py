@@ -16,8 +16,8 @@ import numpy as np
 
 from omg_cmdp.documents import FileError
 from omg_cmdp.runs.advice import Advice
-from omg_cmdp.runs.shown import Names
 from omg_lab.audit.audit import Audit, AuditRow
+from omg_lab.shown import Names
 from omg_lab.studies.config import build_everything_once, unchecked_plan
 from omg_lab.studies.directory import stored_plan
 from omg_lab.studies.journal import LOGGED_TOTALS, SUMMED, kept, read_part

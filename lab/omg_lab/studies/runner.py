@@ -22,9 +22,9 @@ from omg_cmdp.persistence import check_settings, joint_state, part_of
 from omg_cmdp.provenance import provenance
 from omg_cmdp.runs.advice import advise
 from omg_cmdp.runs.sampled import SampledRun
-from omg_cmdp.runs.shown import Names, names_of, shown_cells
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.constants import most_tuples
+from omg_lab.shown import Names, names_of, shown_cells
 from omg_lab.studies.journal import SUMMED, TEXTS, Journal
 from omg_lab.studies.plan import StudyPlan, Task, world_digest
 from omg_lab.studies.store import StudyStore, UnwritableError

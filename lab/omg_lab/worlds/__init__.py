@@ -12,6 +12,9 @@ from omg_lab.data.reduced_sepsis import ReducedSepsis as ReducedSepsis
 from omg_lab.worlds.arms import Arms as Arms
 from omg_lab.worlds.bandit import ContextualBandit as ContextualBandit
 from omg_lab.worlds.base import World as World
+from omg_lab.worlds.budgeted.maintenance import Maintenance as Maintenance
+from omg_lab.worlds.budgeted.reminders import Reminders as Reminders
+from omg_lab.worlds.budgeted.side_effects import SideEffects as SideEffects
 from omg_lab.worlds.corridor import Corridor as Corridor
 from omg_lab.worlds.decoy import Decoy as Decoy
 from omg_lab.worlds.deep_sea import DeepSea as DeepSea

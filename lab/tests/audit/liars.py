@@ -375,3 +375,19 @@ def silent(agent, context, decision):
 def hidden_model(agent, context, decision):
     """Every third decision hides its model."""
     return decision if agent.seen % 3 else decision._replace(model=None)
+
+
+WITHIN = {"budgets": [0.9], "may": {"Theorem H"}}
+
+
+@lie("overspending", red=("budget", "budget certificate"), **WITHIN)
+def overspending(agent, context, decision):
+    """The plan is mixed with the dearest policy; the costs are said to be within the budget."""
+    dearest = np.tile(np.eye(3)[2], (3, 3, 1))
+    return owned(decision, 0.5 * decision.policy + 0.5 * dearest)
+
+
+@lie("false prices", red=("budget certificate",), **WITHIN)
+def false_prices(agent, context, decision):
+    """The prices are half of those that the plan was made with."""
+    return decision._replace(prices=0.5 * decision.prices)

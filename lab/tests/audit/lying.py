@@ -12,6 +12,7 @@ from omg_lab.audit import Audit
 
 EPISODES, GAMMA = 12, 30.0
 SHAPE = {"states": 3, "actions": 3, "horizon": 3}
+COSTS = np.tile([0.0, 0.5, 1.0], (1, 3, 1))
 
 
 class World(omg.ContextualMDP):
@@ -88,13 +89,15 @@ class Liar(omg.Agent):
     """An agent of which `lie(self, context, decision)` changes what is said; `oracles` are made of two classes."""
 
     def __init__(
-        self, lie, world: World, episodes: int, seed: int, gamma=GAMMA, held=slice(None), oracles=finite
+        self, lie, world: World, episodes: int, seed: int, gamma=GAMMA, held=slice(None), oracles=finite, budgets=None
     ) -> None:
+        world.costs, world.budgets = (COSTS, budgets) if budgets else (None, None)
         self.space, self.world, self.seen, self.seed, self._lie = world.space, world, 0, seed, lie
         functions = world.reward_functions, world.transition_functions
         rewards, dynamics = ({c: tables[held] for c, tables in each.items()} for each in functions)
         self.reward_oracle, self.dynamics_oracle = oracles(rewards, dynamics)
-        self.honest = omg.OMG(self.space, self.reward_oracle, self.dynamics_oracle, gamma, episodes=episodes)
+        limits = {"costs": world.costs, "budgets": budgets}
+        self.honest = omg.OMG(self.space, self.reward_oracle, self.dynamics_oracle, gamma, episodes=episodes, **limits)
         self.noise = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[0])
         self.kept = {}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.tests.audit.liars import LIES
-from lab.tests.audit.lying import audited, complaint, verdicts
+from lab.tests.audit.lying import Lie, audited, complaint, verdicts
 from omg_cmdp.theory.errors import reward_error
 from omg_lab.audit.statements import STATEMENTS
 
@@ -23,7 +23,14 @@ def test_an_honest_agent_has_no_red_row_and_none_that_is_not_proven(seed):
     audit = audited(None, seed)
     assert verdicts(audit) == (set(), set())
     late = {"delayed regret, rewards", "delayed regret, dynamics"}
-    assert set(STATEMENTS) - {row.name for row in audit.rows()} == {"Theorem A", "known dynamics", *late}
+    within = {"budget", "budget certificate", "Theorem H"}
+    assert set(STATEMENTS) - {row.name for row in audit.rows()} == {"Theorem A", "known dynamics", *late, *within}
+
+
+def test_an_honest_agent_within_budgets_has_no_red_row_and_none_that_is_not_proven(seed):
+    audit = audited(Lie("honest", lambda agent, context, decision: decision, settings={"budgets": [0.9]}), seed)
+    assert verdicts(audit) == (set(), set())
+    assert {"budget", "budget certificate", "Theorem H"} <= {row.name for row in audit.rows()}
 
 
 def test_every_claim_oracle_and_assumption_is_caught_by_some_liar():

@@ -9,7 +9,6 @@ import pytest
 from lab.tests.reports.test_page import shown
 from lab.tests.studies.examples import results_of
 from omg_cmdp.runs.advice import Advice
-from omg_cmdp.runs.shown import Names
 from omg_lab.reports.policies import (
     MOST_ACTIONS,
     SURE,
@@ -21,6 +20,7 @@ from omg_lab.reports.policies import (
     shown_policies,
 )
 from omg_lab.reports.scenarios import scenarios
+from omg_lab.shown import Names
 
 NAMES = Names(("mild", "severe"), ("wait", "act"), ("age",))
 

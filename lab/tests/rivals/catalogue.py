@@ -19,6 +19,7 @@ from library.tests.agents.catalogue import (
 from library.tests.agents.catalogue import KINDS as LIBRARY_KINDS
 from library.tests.agents.catalogue import build as build_one
 from omg_cmdp import Space, oracles
+from omg_cmdp.validation import frozen
 from omg_lab.rivals import (
     FALCON,
     GLMORL,
@@ -37,14 +38,19 @@ from omg_lab.rivals import (
     AdaCB,
     Blind,
     Boltzmann,
+    Clipped,
     CoverRmax,
     EpochGreedy,
     ERMReduction,
     FastCB,
     FeelGoodThompson,
     KWIKRmax,
+    LagrangianGreedy,
     LinMED,
     OccupancyEntropy,
+    OptCMDP,
+    OptPess,
+    OptPrimalDual,
     PerBall,
     PerCentre,
     PerContext,
@@ -54,6 +60,11 @@ from omg_lab.rivals import (
     SquareCB,
     WitnessRank,
 )
+
+LIMITS = {
+    "costs": frozen(np.random.default_rng(1).random((2, SIZE["states"], SIZE["actions"]))),
+    "budgets": (1.5, 2.0),
+}
 
 KINDS = {
     "feel-good Thompson": line(FeelGoodThompson, optimism=1.0, seed=3),
@@ -67,6 +78,8 @@ KINDS = {
     "reduction to offline regression": line(ERMReduction, samples=1),
     "OLIVE": line(OLIVE, evaluations=2),
     "witness rank": line(WitnessRank, evaluations=2),
+    "clipped": line(Clipped, **LIMITS),
+    "Lagrangian greedy": line(LagrangianGreedy, 0.3, **LIMITS),
 }
 """Rivals with two oracles."""
 EVERY_KIND = LIBRARY_KINDS | KINDS
@@ -86,6 +99,9 @@ OWN_STATISTICS = {
     "MVP": (LABELS, line(MVP, PerContext(), scale=0.1)),
     "MVP, per ball": (VECTORS, line(MVP, PerBall(1.0), scale=0.1)),
     "UCBVI-BF": (LABELS, line(UCBVIBF, PerContext(), scale=0.1)),
+    "OptCMDP": (LABELS, line(OptCMDP, PerContext(), scale=0.1, **LIMITS)),
+    "OptPess": (LABELS, line(OptPess, PerContext(), scale=0.01, **LIMITS)),
+    "OptPrimalDual": (VECTORS, line(OptPrimalDual, PerBall(1.0), scale=0.1, policy_step=0.5, **LIMITS)),
     "RLSVI": (LABELS, line(RLSVI, PerContext(), scale=0.1, seed=3)),
 }
 """Rivals without oracles: contexts, and how to build one."""

@@ -14,8 +14,8 @@ from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.agents.building import arguments_of
 from omg_cmdp.documents import FileError
-from omg_cmdp.runs.shown import names_of
 from omg_lab import rivals, worlds
+from omg_lab.shown import names_of
 from omg_lab.studies import catalogue
 from omg_lab.studies.agents import Setting
 from omg_lab.studies.catalogue import (

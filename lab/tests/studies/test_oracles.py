@@ -243,7 +243,6 @@ FURTHER_EXAMPLES = {
     "refitted": {"every": 4, "model": {"rewards": "sklearn.tree:DecisionTreeRegressor", "dynamics": "CLASSIFIER"}},
     "sklearn": {"model": {"rewards": "sklearn.linear_model:SGDRegressor", "dynamics": "PARTIAL"}},
     "product": {},
-    "mixture": {},
 }
 MODELS = {
     "CLASSIFIER": {"kind": "sklearn.tree:DecisionTreeClassifier", "max_depth": 2},
@@ -275,7 +274,7 @@ def test_oracles_with_arguments_are_made_and_asked(part, name):
     before = oracle.predict(context)
     teach(oracle, world, context, episodes=8)
     assert before.shape == oracle.predict(context).shape
-    assert not np.array_equal(before, oracle.predict(context)) or name == "mixture"
+    assert not np.array_equal(before, oracle.predict(context))
 
 
 def test_arguments_reach_the_constructor():

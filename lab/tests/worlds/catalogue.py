@@ -20,8 +20,11 @@ from omg_lab.worlds import (
     FrozenLake,
     LongDecoy,
     LowerBound,
+    Maintenance,
     NoisyRoom,
+    Reminders,
     RiverSwim,
+    SideEffects,
     World,
 )
 
@@ -35,11 +38,20 @@ def found(room):
     return tuple(dict.fromkeys(kind for kind in kinds if issubclass(kind, World) and not inspect.isabstract(kind)))
 
 
-WORLDS = found(worlds)
+BUDGETED = (Maintenance, Reminders, SideEffects)
+WORLDS = (*found(worlds), *BUDGETED)
 FROM_DATA = found(data)  # of other sizes, and in need of other packages
 FROM_GYMNASIUM = (CliffWalking, FrozenLake)  # the same
-FOR_TABLES = (Arms, Corridor, DeepSea, LongDecoy, NoisyRoom, RiverSwim)  # few labels, each with tables to be learned
-KNOWN_REWARDS = (CombinationLock, Corridor, RiverSwim)
+FOR_TABLES = (
+    Arms,
+    Corridor,
+    DeepSea,
+    LongDecoy,
+    NoisyRoom,
+    RiverSwim,
+    *BUDGETED,
+)  # few labels, each with tables to be learned
+KNOWN_REWARDS = (CombinationLock, Corridor, RiverSwim, SideEffects)
 KNOWN_DYNAMICS = (Arms, ContextualBandit, Decoy, LongDecoy, LowerBound)
 NOISY = {DeepSea: {"slip": 0.05}}  # options of worlds whose class excludes, without noise, all that the dial adds
 

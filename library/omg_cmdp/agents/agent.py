@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
@@ -55,6 +55,10 @@ class Agent(Made, abc.ABC):
     """The oracle of rewards, for agents with oracles: ledgers and audits read its losses."""
     dynamics_oracle: Oracle | None = None
     """The oracle of dynamics."""
+    cost_oracles: Sequence[Oracle] = ()
+    """The oracles of costs, for agents that learn what decisions cost: `update` is then told `costs`."""
+    cost_range: tuple[float, float] = (0.0, 1.0)
+    """Between which numbers these costs lie."""
     recent: Recent | None = None
     """The last episodes that it was taught, for agents with oracles; saved with a run, and not with the agent."""
     takes_keyed: ClassVar[bool] = False

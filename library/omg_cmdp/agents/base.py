@@ -23,10 +23,19 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.misfit.judgement import Misfit
 from omg_cmdp.misfit.recent import Recent
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.persistence import State, Stateful, check_settings, joint_state, load_parts, numbers, read_state
+from omg_cmdp.persistence import (
+    State,
+    Stateful,
+    check_settings,
+    joint_state,
+    load_parts,
+    numbers,
+    read_state,
+    undone_on_failure,
+)
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.recipes.recipe import episodes_in_words, shown_arguments
-from omg_cmdp.transactions import interrupts_held, undone_on_failure
+from omg_cmdp.transactions import interrupts_held
 from omg_cmdp.validation import FloatArray, instance_of, interval, listed, return_interval
 
 

@@ -41,6 +41,8 @@ def arguments_for(
     instance_of("world", world, Environment)
     known = {"world": world, "space": world.space, "contexts": world.contexts, "reward_range": world.paid_range}
     known |= {"seed": seed, "episodes": episodes}
+    if world.budgets is not None:
+        known |= {"costs": world.costs, "budgets": world.budgets}
     taken = arguments_of(make)
     if "reward_oracle" in taken and "reward_oracle" not in options:
         known |= class_oracles(world)

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import functools
-from typing import final
+from typing import Any, Unpack, final
 
-from omg_cmdp.agents.base import ModelAgent
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.agents.base import Ranges
+from omg_cmdp.agents.budgets import BudgetedAgent, Spending
+from omg_cmdp.agents.caution import Caution
 from omg_cmdp.agents.exploration.accounted import Account
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.agents.exploration.named import exploration_rule
 from omg_cmdp.agents.exploration.schedules import Tuned
+from omg_cmdp.agents.purse import Purse, least_costly
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import Stateful
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.planning.solution import Status
 from omg_cmdp.theory.constants import most_tuples
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, instance_of, positive_integer, probability
 
 
 @final
-class OMG(ModelAgent):
+class OMG(BudgetedAgent):
     """Optimism-free exploration by a log barrier over occupancy measures.
 
     In every episode the plan maximises ⟨q, f̂⟩ + Σ m·log q over the occupancy measures q of the model (f̂, P̂), with
@@ -57,6 +64,17 @@ class OMG(ModelAgent):
     return_range : (float, float), optional
         Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
         `reward_range`. A tighter range makes bonuses and plausible values tighter too.
+    total_budget : array (J,) or float, optional
+        What all `episodes` together may cost, in the place of `budgets`: prices that follow what was spent make it
+        last (`Purse`). Where a policy costs nothing, it is never exceeded.
+    cautious : bool, default False
+        Whether budgets are kept in every plausible model, and so in the truth, with probability 1 - `delta` in all
+        episodes at once, rather than in the mean model. It needs oracles of dynamics and costs that are known, finite
+        or counts.
+    safe_policy : array (H, S, A), optional
+        What a cautious agent plays before it knows a policy that keeps the budgets; by default that of least excess.
+    **spending
+        `costs`, `budgets` and `cost_range`: what decisions cost, and what an episode may cost (`BudgetedAgent`).
 
     Examples
     --------
@@ -90,12 +108,25 @@ class OMG(ModelAgent):
         seed: int = 0,
         reward_range: tuple[float, float] = (0.0, 1.0),
         return_range: tuple[float, float] | None = None,
+        total_budget: ArrayLike | None = None,
+        cautious: bool = False,
+        safe_policy: ArrayLike | None = None,
+        **spending: Unpack[Spending],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range, return_range=return_range)
+        if total_budget is not None:
+            if spending.get("budgets") is not None:
+                raise ValueError("give `budgets` for each episode or a `total_budget` for all of them, not both")
+            spending["budgets"] = np.reshape(total_budget, -1)  # no episode may cost more than all of them
+        ranges: Ranges = {"reward_range": reward_range, "return_range": return_range}
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges, **spending)
         self.episodes = None if episodes is None else positive_integer("episodes", episodes)
+        self.purse = None if total_budget is None else Purse(total_budget, self.episodes, self.value_bounds.span)
+        """What is left of the total budget, and its prices; None without one."""
+        self._caution = _caution(self, cautious, delta, safe_policy)
         self.gamma = exploration_rule(gamma, self.episodes, delta, seed)
         self._tuples = most_tuples(space)
-        self._memory = self.gamma.memory(self)
+        # What an account proves is proven without budgets.
+        self._memory = self.gamma.memory(self) if self._limits is None else None
 
     @property
     def account(self) -> Account | None:
@@ -103,11 +134,23 @@ class OMG(ModelAgent):
         return self._memory if isinstance(self._memory, Account) else None
 
     def decide(self, context: Context) -> Decision:
-        """Return the policy of one round of Algorithm 1."""
-        return self.gamma.decide(self._situation(keyed(context)))
+        """Return the policy of one round of Algorithm 1, within the budgets."""
+        situation = self._situation(keyed(context))
+        model, limits, purse = situation.model, situation.limits, self.purse
+        if limits is not None and self._caution is not None:
+            return self._caution.keep(
+                situation.known, model, limits, lambda within: self.gamma.decide(situation._replace(limits=within))
+            )
+        if limits is None or purse is None:
+            return self.gamma.decide(situation)
+        prices = purse.prices.copy()
+        if purse.suffices(model, limits, situation.episode):
+            return self.gamma.decide(situation)._replace(prices=prices)
+        told: dict[str, Any] = {"limits": limits, "prices": prices, "status": Status.SPENT, "regulariser": "spent"}
+        return Decision(policy=least_costly(model, limits), model=model, **told)
 
     def _situation(self, known: Keyed) -> Situation:
-        episode = self.episodes_seen + 1
+        episode, limits = self.episodes_seen + 1, self.limits(known)
         return Situation(
             episode=episode,
             known=known,
@@ -118,15 +161,23 @@ class OMG(ModelAgent):
             tolerance=1.0 / (16.0 * (self.episodes or episode**2)),
             bounds=self.value_bounds,
             memory=self._memory,
+            limits=limits,
+            charges=None if limits is None or self.purse is None else limits.charges(self.purse.prices),
         )
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         memory = self._memory
         situation = functools.partial(self._situation, trajectory.known)
         remember = None if memory is None else memory.note(self.episodes_seen + 1, situation, trajectory)
+        limits = self.limits(trajectory.known)
+        paid = self.paid(trajectory) if self.purse is not None or self._caution is not None else None
         super()._learn(trajectory, rewards)
         if remember is not None:
             remember()
+        if self.purse is not None and paid is not None and limits is not None:
+            self.purse.charge(paid.sum(axis=1), limits, self.space.horizon)
+        if self._caution is not None and paid is not None:
+            self._caution.learn(trajectory, paid)
 
     def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         super()._learn_rewards(trajectory, rewards)
@@ -134,4 +185,22 @@ class OMG(ModelAgent):
             self._memory.note_rewards(trajectory)
 
     def _oracles(self) -> dict[str, Stateful]:
-        return super()._oracles() if self._memory is None else {**super()._oracles(), "memory": self._memory}
+        own = {"memory": self._memory, "purse": self.purse, "caution": self._caution}
+        return {**super()._oracles(), **{name: part for name, part in own.items() if part is not None}}
+
+    def _settings(self) -> str:
+        caution = "" if self._caution is None else f", {self._caution}"
+        return super()._settings() + (f", total, {self.episodes} episodes" if self.purse is not None else "") + caution
+
+
+def _caution(agent: OMG, cautious: bool, delta: float, safe_policy: ArrayLike | None) -> Caution | None:
+    """Return what keeps the budgets in every plausible model, if that is asked for."""
+    instance_of("cautious", cautious, bool)
+    if not cautious:
+        if safe_policy is not None:
+            raise ValueError("`safe_policy` is for an agent with `cautious=True`")
+        return None
+    if agent.purse is not None or agent._limits is None:
+        raise ValueError("`cautious` needs `costs` and `budgets` of each episode")
+    safe = None if safe_policy is None else np.array(agent.space.checked_policy(safe_policy))
+    return Caution(agent, probability("delta", delta), safe)

@@ -55,8 +55,8 @@ class AgentSubject:
     def return_range(self) -> tuple[float, float]:
         """The agent's own, or H times that of rewards."""
         low, high = self.reward_range
-        given = self.agent.return_range
-        least, most = given or (self.agent.space.horizon * low, self.agent.space.horizon * high)
+        horizon = self.agent.space.horizon
+        least, most = self.agent.return_range or (horizon * low, horizon * high)
         return float(least), float(most)
 
     def fresh(self) -> Any:
@@ -64,10 +64,7 @@ class AgentSubject:
         return copy.deepcopy(self.agent)
 
     def episode(self, number: int) -> Trajectory:
-        """Return a random episode, the same for the same number: admissible actions, any next states.
-
-        Every third one is truncated.
-        """
+        """Return the random episode of this number: admissible actions, any next states, every third one truncated."""
         generator, space = np.random.default_rng(number), self.agent.space
         states = [int(generator.choice(space.states, p=space.start / space.start.sum()))]
         actions = []
@@ -77,7 +74,10 @@ class AgentSubject:
         rewards = self._earning(generator.uniform(*self.reward_range, size=space.horizon))
         context = self.contexts[number % len(self.contexts)]
         seen = int(generator.integers(1, space.horizon + 1)) if number % 3 == 2 else space.horizon
-        return Trajectory(context=context, states=states[: seen + 1], actions=actions[:seen], rewards=rewards[:seen])
+        kinds, (low, high) = len(self.agent.cost_oracles), self.agent.cost_range
+        costs = generator.uniform(low, high, size=(kinds, seen)) if kinds else None
+        states, actions, rewards = states[: seen + 1], actions[:seen], rewards[:seen]
+        return Trajectory(context=context, states=states, actions=actions, rewards=rewards, costs=costs)
 
     def _earning(self, rewards: FloatArray) -> FloatArray:
         """Return `rewards` moved to one end of their range, all by the same share, until their sum is in its range."""
@@ -262,8 +262,9 @@ def _require_valid(subject: AgentSubject, policy: FloatArray) -> None:
 
 def changed(episode: Trajectory, **changes: Any) -> Trajectory:
     """Return the episode with other parts."""
-    fields = {name: getattr(episode, name) for name in ("context", "states", "actions", "rewards")}
-    return Trajectory(**{**fields, **changes})
+    fields = {name: getattr(episode, name) for name in ("context", "states", "actions", "rewards")} | changes
+    steps = np.arange(len(fields["actions"])) % len(episode.actions)
+    return Trajectory(**fields, costs=None if episode.costs is None else episode.costs[:, steps])
 
 
 def bad_episodes(subject: AgentSubject) -> list[tuple[str, Any]]:

@@ -28,7 +28,7 @@ VISITS = ("one pair", "all pairs")
 
 @dataclasses.dataclass(kw_only=True)
 class Challenge:
-    """What an oracle was challenged with: every example, and the total loss of its predictions; see `challenge`."""
+    """All examples that an oracle was challenged with, and the total loss of its predictions; see `challenge`."""
 
     contexts: list[Context] = dataclasses.field(default_factory=list)
     """The context of each episode."""

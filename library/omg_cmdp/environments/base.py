@@ -9,12 +9,14 @@ import operator
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, keyed
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, Keyed, keyed
 from omg_cmdp.fingerprints import UNTOLD, fingerprint
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.limits import CostLimits, limits_of
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
@@ -31,7 +33,7 @@ class ContextualMDP(Environment, abc.ABC):
     """A contextual MDP: the true MDP of every context, with exact optimal values, and episodes sampled from it.
 
     One of your own needs `space` and `mdp(context)`. Rewards are Bernoulli with the mean in the table, unless
-    `draw_reward` is overridden.
+    `draw_reward` is overridden. With `costs` and `budgets`, the optimum is the best policy that keeps the budgets.
 
     Examples
     --------
@@ -55,6 +57,10 @@ class ContextualMDP(Environment, abc.ABC):
         """Return a reward in [0, 1] with the given mean, from one uniform number."""
         return float(uniform < mean)
 
+    def draw_cost(self, mean: float, uniform: float) -> float:
+        """Return a cost with the given mean, from one uniform number: by default the mean itself."""
+        return mean
+
     def truth(self, context: Context) -> Truth:
         """Return the true MDP and its optimum; those of recent contexts are kept."""
         return self._truths.get(context, self._find_truth)
@@ -69,7 +75,11 @@ class ContextualMDP(Environment, abc.ABC):
         if difference is not None:
             wanted, got = difference
             raise ValueError(f"`mdp` must return an MDP with {wanted}, as `space` says, got {got}")
-        return Truth(mdp)
+        return Truth(mdp, None if self._limits is None else self._limits(context))
+
+    @functools.cached_property
+    def _limits(self) -> CostLimits | None:
+        return limits_of(self.space, self.costs, self.budgets)
 
     def fingerprint(self, contexts: Sequence[Context] = ()) -> str:
         """Return a short text that tells worlds apart: also by the tables of some contexts, and by drawn rewards."""
@@ -77,7 +87,8 @@ class ContextualMDP(Environment, abc.ABC):
         # Single precision: other machines may compute tables with other last bits.
         tables = [[each.astype(np.float32) for each in self.mdp(context).raw[:2]] for context in witnesses]
         drawn = [self.draw_reward(mean, uniform) for mean in (0.0, 0.5, 1.0) for uniform in (0.1, 0.4, 0.6, 0.9)]
-        facts = fingerprint(*self._facts(witnesses), tables, drawn)
+        limits = [] if self._limits is None else [self._limits(context) for context in witnesses]
+        facts = fingerprint(*self._facts(witnesses), tables, drawn, *limits)
         return f"{type(self).__name__} {facts}{'' if witnesses else UNTOLD}"
 
     def optimal_value(self, context: Context) -> float:
@@ -102,4 +113,18 @@ class ContextualMDP(Environment, abc.ABC):
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
             in_range("rewards", earned, 0.0, 1.0)
-        return Episode.of_arrays(known, states, actions, earned, propensities, horizon)
+        paid = self._paid(known, states[:-1], actions, generator)
+        return Episode.of_arrays(known, states, actions, earned, propensities, horizon, costs=paid)
+
+    def _paid(
+        self, known: Keyed, states: NDArray[np.int64], actions: NDArray[np.int64], generator: np.random.Generator
+    ) -> FloatArray | None:
+        """Return what the steps cost, (J, H); None without budgets."""
+        limits = self.truth(known).limits
+        if limits is None:
+            return None
+        means = limits.means(states, actions)
+        if type(self).draw_cost is ContextualMDP.draw_cost:
+            return means
+        pairs = zip(means.ravel().tolist(), generator.random(means.size).tolist(), strict=True)
+        return float_table("costs", [self.draw_cost(mean, uniform) for mean, uniform in pairs]).reshape(means.shape)

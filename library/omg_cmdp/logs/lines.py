@@ -25,7 +25,9 @@ def episode_record(episode: Episode) -> dict[str, Any]:
     }
     lists["states"] += [None] * (not episode.end_known)
     lists["rewards"] = [None if reward != reward else reward for reward in lists["rewards"]]
-    return {"context": context_to_json(episode.context), **lists, "length": episode.length, "total": episode.total}
+    costs = {} if episode.costs is None else {"costs": episode.costs.tolist()}
+    rest = {"length": episode.length, "total": episode.total, **costs}
+    return {"context": context_to_json(episode.context), **lists, **rest}
 
 
 def episode_of_record(record: Mapping[str, Any]) -> Episode:

@@ -69,7 +69,7 @@ class Log:
         self.action_names = _names("action_names", action_names, space.actions)
         """The names of the actions; their numbers by default."""
         self.overlap: Any = None
-        """How well propensities could be estimated, if they are estimates: see `estimate_propensities`."""
+        """The overlap of estimated propensities (see `estimate_propensities`); None if they were logged."""
         self.episodes: list[Episode] = []
         self.interrupted = False
         """Whether Ctrl-C ended `play` before its last context."""

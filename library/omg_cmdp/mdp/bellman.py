@@ -17,7 +17,7 @@ compiled = Lazy("omg_cmdp.mdp.compiled")
 
 
 class ValueBounds(NamedTuple):
-    """Between which numbers values lie, step by step."""
+    """Lower and upper bounds on values, step by step."""
 
     lows: FloatArray
     """(H + 1,), 0 at the end."""
@@ -26,7 +26,7 @@ class ValueBounds(NamedTuple):
 
     @property
     def span(self) -> float:
-        """By how much two values of the same step can differ: the largest highs[h] - lows[h]."""
+        """The most that two values of the same step can differ by: the largest highs[h] - lows[h]."""
         return float((self.highs - self.lows).max())
 
 

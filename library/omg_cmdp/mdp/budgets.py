@@ -1,9 +1,9 @@
 """Budgets: what a policy may cost in expectation, the best policy within, and the proof that there is none.
 
 A policy with occupancy q costs ⟨q, c_j⟩ and may cost b_j, j = 1..J. The best policy is a linear program over occupancy
-measures. It is solved by columns: a small program mixes deterministic policies, its prices λ make the rewards r - λ·c,
-and their optimal policy is the next to mix, until none is better than the mixture. Every step is exact but for the
-mixing, and backward induction proves how far the mixture is from the optimum.
+measures. It is solved by columns: the revised simplex method mixes at most J + 1 deterministic policies, its prices λ
+make the rewards r - λ·c, and their optimal policy is the next to enter, until none is better than the mixture. Backward
+induction finds that policy, and proves how far the mixture is from the optimum.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp import validation
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.occupancy import flow
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray
 
@@ -39,9 +40,34 @@ class Budgets(NamedTuple):
         """Return ⟨q, c⟩ (J,)."""
         return np.asarray((occupancy * self.costs).sum(axis=(1, 2, 3)))
 
+    def charged(self, occupancy: FloatArray) -> FloatArray:
+        """Return ⟨q, c⟩ (J,) in the caller's units."""
+        return self.spent(occupancy) * self.scales
 
-def checked_budgets(mdp: TabularMDP, costs: ArrayLike | None, budgets: ArrayLike | None) -> Budgets | None:
-    """Return the budgets, None if there are none; raise unless costs are (J, S, A) or (J, H, S, A), budgets (J,)."""
+    def charges(self, prices: FloatArray) -> FloatArray | None:
+        """Return λ·c (K, S, A) for prices λ (J,) in the caller's units; None if all are 0."""
+        return np.tensordot(prices * self.scales, self.costs, 1) if prices.any() else None
+
+    def means(self, states: NDArray[np.int64], actions: NDArray[np.int64]) -> FloatArray:
+        """Return the mean costs (J, L) of the steps of an episode, in the caller's units."""
+        steps = np.arange(len(actions)) % self.costs.shape[1]
+        return np.asarray(self.costs[:, steps, states[: len(actions)], actions] * self.scales[:, None])
+
+    @property
+    def given(self) -> FloatArray:
+        """The budgets b (J,) in the caller's units."""
+        return self.limits * self.scales
+
+
+def checked_budgets(
+    mdp: TabularMDP | Space, costs: ArrayLike | None, budgets: ArrayLike | Budgets | None
+) -> Budgets | None:
+    """Return the budgets, None if there are none; raise unless costs are (J, S, A) or (J, H, S, A), budgets (J,).
+
+    Budgets that have been checked, which hold their costs, are returned as they are.
+    """
+    if isinstance(budgets, Budgets):
+        return budgets
     if costs is None and budgets is None:
         return None
     if costs is None or budgets is None:
@@ -79,35 +105,40 @@ def best_mixture(mdp: TabularMDP, given: Budgets, rewards: FloatArray | None = N
     if least is not None and least.worst > MET * mdp.horizon:
         return least
     paid = np.zeros(mdp.raw[1].shape) if rewards is None else rewards
-    mixed = [flow(mdp, best_response(mdp, paid)[0] if least is None else least.policy)[0]]
-    while True:
-        spent = np.array([given.spent(q) - given.limits for q in mixed]).T
-        earned = np.array([(q * paid).sum() for q in mixed])
-        shares, prices = _mix(earned, spent, None if least is None else max(least.worst, 0.0))
+    first = flow(mdp, best_response(mdp, paid)[0] if least is None else least.policy)[0]
+    basis = _Basis(first, given, paid, None if least is None else max(least.worst, 0.0))
+    for _ in range(_MOST_COLUMNS):
+        prices = basis.prices()
         policy, _ = best_response(mdp, paid - np.tensordot(prices, given.costs, 1))
-        occupancy = flow(mdp, policy)[0]
-        gain = (occupancy * paid).sum() - prices @ (given.spent(occupancy) - given.limits)
-        size = 1.0 + np.abs(earned).max() + prices @ np.abs(spent).max(axis=1)
-        if gain <= (earned - prices @ spent).max() + 1e-13 * size or len(mixed) >= _MOST_COLUMNS:
+        if not basis.enter(flow(mdp, policy)[0], prices):
             break
-        mixed.append(occupancy)
+    total = basis.mixed()
     if least is not None and least.worst < 0.0:
-        # The program is solved to a tolerance of its own; a little of the first column keeps the budgets exactly.
-        excess = max(float((spent @ shares).max()), 0.0)
-        shares = shares * (least.worst / (least.worst - excess)) + np.eye(1, len(mixed))[0] * excess / (
-            excess - least.worst
-        )
-    total = np.tensordot(shares, np.array(mixed), 1)
+        # Rounding may have passed a budget by a little; a little of the first column keeps them exactly.
+        excess = max(float((given.spent(total) - given.limits).max()), 0.0)
+        total = (least.worst * total - excess * first) / (least.worst - excess)
     mass = total.sum(axis=2, keepdims=True)
     policy = np.divide(total, mass, out=policy, where=mass > 0.0)
     return Blend(policy, prices, float((given.spent(flow(mdp, policy)[0]) - given.limits).max()))
+
+
+def best_within(mdp: TabularMDP, given: Budgets) -> Blend:
+    """Return the best policy within the budgets, or, if there is none, that of least worst excess.
+
+    It is the optimum without budgets, to the bit, if that meets them.
+    """
+    policy, _ = best_response(mdp, mdp.raw[1])
+    excess = given.spent(flow(mdp, policy)[0]) - given.limits
+    if (excess <= MET * mdp.horizon).all():
+        return Blend(policy, np.zeros(excess.size), float(excess.max()))
+    return best_mixture(mdp, given, mdp.reward_steps)
 
 
 def optimum_within(mdp: TabularMDP, costs: ArrayLike | None, budgets: ArrayLike | None) -> FloatArray:
     """Return the best policy (H, S, A) within the budgets; raise if there is none."""
     given = checked_budgets(mdp, costs, budgets)
     assert given is not None
-    best = best_mixture(mdp, given, mdp.reward_steps)
+    best = best_within(mdp, given)
     if best.worst > MET * mdp.horizon:
         possible = least_costs(mdp, given)
         raise ValueError(f"no policy meets the `budgets`; alone, each cost can be as low as {possible.tolist()}")
@@ -119,22 +150,68 @@ def least_costs(mdp: TabularMDP, given: Budgets) -> FloatArray:
     return np.array([-(mdp.start @ best_response(mdp, -costs)[1][0]) for costs in given.costs]) * given.scales
 
 
-def _mix(earned: FloatArray, spent: FloatArray, allowed: float | None) -> tuple[FloatArray, FloatArray]:
-    """Return shares (n,) and prices (J,) of the best mixture of n columns, or of that with the least worst excess."""
-    from scipy.optimize import linprog  # not before it is needed: importing it takes longer than all of this package
+class _Basis:
+    """J + 1 columns of the program max ⟨x, e⟩ over mixtures x with Σ x·g <= allowed, by the revised simplex method.
 
-    budgets, count = spent.shape
-    solved = linprog(
-        np.append(-earned, 1.0),
-        A_ub=np.column_stack([spent, -np.ones(budgets)]),
-        b_ub=np.zeros(budgets),
-        A_eq=np.append(np.ones(count), 0.0)[None],
-        b_eq=[1.0],
-        bounds=[(0.0, None)] * count + [(None, None) if allowed is None else (allowed, allowed)],
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    shares = np.maximum(solved.x[:-1], 0.0)
-    return shares / shares.sum(), np.maximum(-solved.ineqlin.marginals, 0.0)
+    A column is a policy, with what it earns, e, and its excess g (J,) over the budgets; a slack of a budget; or, if
+    nothing is `allowed`, the worst excess z, which is minimised and never leaves.
+    """
+
+    def __init__(self, first: FloatArray, given: Budgets, paid: FloatArray, allowed: float | None) -> None:
+        self._given, self._paid, count = given, paid, given.limits.size
+        entered, earned = self._column(first)
+        self._table, self._gains = np.eye(count + 1), np.zeros(count + 1)
+        self._table[:, -1], self._gains[-1] = entered, earned
+        self._occupancies: list[FloatArray | None] = [*([None] * count), first]
+        self._right = np.append(np.full(count, allowed or 0.0), 1.0)
+        self._stays = -1
+        self._size = 1.0
+        if allowed is None:
+            self._stays = int(entered[:-1].argmax())
+            self._table[:, self._stays] = np.append(-np.ones(count), 0.0)
+            self._gains[self._stays] = -1.0
+        self._inverse = np.linalg.inv(self._table)
+
+    def _column(self, occupancy: FloatArray) -> tuple[FloatArray, float]:
+        return np.append(self._given.spent(occupancy) - self._given.limits, 1.0), float((occupancy * self._paid).sum())
+
+    def prices(self) -> FloatArray:
+        """Return the prices (J,) once no slack is worth entering."""
+        while True:
+            duals = self._gains @ self._inverse
+            cheapest = int(duals[:-1].argmin())
+            if duals[cheapest] >= -1e-13 * (1.0 + np.abs(duals).max()):
+                return np.maximum(duals[:-1], 0.0)
+            self._pivot(np.eye(len(duals))[cheapest], 0.0, None)
+
+    def enter(self, occupancy: FloatArray, prices: FloatArray) -> bool:
+        """Let a policy enter, and return True; False if, at these prices, it is no better than those that are mixed."""
+        column, earned = self._column(occupancy)
+        at = np.append(-prices, 0.0)
+        policies = [place for place, each in enumerate(self._occupancies) if each is not None]
+        own = (self._gains + at @ self._table)[policies]
+        self._size = max(self._size, 1.0 + abs(earned) + float(prices @ np.abs(column[:-1])))
+        if earned + at @ column <= own.max() + 1e-13 * self._size:
+            return False
+        self._pivot(column, earned, occupancy)
+        return True
+
+    def _pivot(self, column: FloatArray, earned: float, occupancy: FloatArray | None) -> None:
+        """Let a column enter in the place of the first that runs out; ties by the lexicographic rule: no cycles."""
+        direction = self._inverse @ column
+        rows = np.column_stack([self._inverse @ self._right, self._inverse])
+        leaving = min(
+            (place for place in np.flatnonzero(direction > 1e-12 * np.abs(direction).max()) if place != self._stays),
+            key=lambda place: tuple(rows[place] / direction[place]),
+        )
+        self._table[:, leaving], self._gains[leaving], self._occupancies[leaving] = column, earned, occupancy
+        self._inverse = np.linalg.inv(self._table)
+
+    def mixed(self) -> FloatArray:
+        """Return the occupancy (H, S, A) of the mixture."""
+        shares = np.maximum(self._inverse @ self._right, 0.0)
+        mixed = [(share, each) for share, each in zip(shares, self._occupancies, strict=True) if each is not None]
+        return np.asarray(sum(share * each for share, each in mixed) / sum(share for share, _ in mixed))
 
 
 def least_excess(mdp: TabularMDP, costs: ArrayLike, budgets: ArrayLike, prices: ArrayLike) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from omg_cmdp.validation import BoolArray, FloatArray
 
 
 class Environment:
-    """What an environment declares. Only `space` is required; each default says that nothing more is known."""
+    """The declarations of an environment. Only `space` is required; each default says that nothing more is known."""
 
     space: Space
     contexts: Sequence[Context] = ()
@@ -23,7 +23,7 @@ class Environment:
     reward_range: tuple[float, float] = (0.0, 1.0)
     """The least and the largest reward of a step, in the environment's own units."""
     return_range: tuple[float, float] | None = None
-    """What an episode can earn in all, whatever is done and drawn, in the same units; None: H times `reward_range`."""
+    """The least and the most that an episode can earn, in the same units; None: H times `reward_range`."""
     state_names: Sequence[str] = ()
     """Names of the states for readers of a report; () if they have only numbers."""
     action_names: Sequence[str] = ()
@@ -31,11 +31,15 @@ class Environment:
     feature_names: Sequence[str] = ()
     """Names of the entries of a context, if it is a vector."""
     support: BoolArray | None = None
-    """Which next states can follow a pair, (S, A, S), in any context, for oracles that may know; None: any."""
+    """A mask (S, A, S) of the next states that can follow a pair in any context, for oracles; None: all can."""
     mdp: Callable[[Context], TabularMDP] | None = None
     """The true MDP of a context; None if its tables are unknown."""
     features: Callable[[Context], FloatArray] | None = None
     """The features (d,) of a context for parametric oracles; None: the context itself, if it is a vector."""
+    costs: Any = None
+    """What decisions cost on average: (J, S, A) or (J, H, S, A), or context -> such a table; None: nothing."""
+    budgets: Any = None
+    """What an episode may cost in expectation, (J,), or context -> (J,); with `costs`, or None."""
     reward_functions: Callable[[Context], FloatArray] | None = None
     """A finite class of reward functions at a context, (N, S, A); None if there is no class."""
     transition_functions: Callable[[Context], FloatArray] | None = None

@@ -20,7 +20,7 @@ class Episode(Trajectory):
 
     Parameters
     ----------
-    context, states, actions, rewards, total
+    context, states, actions, rewards, total, costs
         As for a `Trajectory`.
     propensities : array (L,), optional
         The probabilities of the actions, in (0, 1]; None if they are unknown, which is enough to learn from but not to
@@ -49,8 +49,9 @@ class Episode(Trajectory):
         total: float | None = None,
         propensities: ArrayLike | None = None,
         length: int | None = None,
+        costs: ArrayLike | None = None,
     ) -> None:
-        super().__init__(context=context, states=states, actions=actions, rewards=rewards, total=total)
+        super().__init__(context=context, states=states, actions=actions, rewards=rewards, total=total, costs=costs)
         steps = len(self.actions)
         decided = steps if length is None else positive_integer("length", length)
         if decided > steps:
@@ -74,12 +75,14 @@ class Episode(Trajectory):
             raise ValueError(f"`steps` must be all {len(self.actions)} of an episode with a total, got {steps}")
         chances = None if self.propensities is None else self.propensities[:steps].copy()
         arrays = self.states[: steps + 1].copy(), self.actions[:steps].copy(), self.rewards[:steps].copy()
-        return Episode.of_arrays(self.known, *arrays, chances, min(self.length, steps))
+        costs = None if self.costs is None else self.costs[:, :steps].copy()
+        return Episode.of_arrays(self.known, *arrays, chances, min(self.length, steps), costs=costs)
 
     def with_rewards(self, rewards: FloatArray) -> Episode:
         """Return the episode as it would be with these rewards (L,); nothing is checked."""
         states, actions, _ = self.raw
-        return Episode.of_arrays(self.known, states, actions, rewards, self.propensities, self.length)
+        kept = self.propensities, self.length
+        return Episode.of_arrays(self.known, states, actions, rewards, *kept, costs=self.costs)
 
     @classmethod
     def of_arrays(
@@ -91,10 +94,11 @@ class Episode(Trajectory):
         propensities: FloatArray | None,
         length: int,
         total: float | None = None,
+        costs: FloatArray | None = None,
     ) -> Episode:
         """Return the episode that holds these very arrays: nothing is checked or copied."""
         made = cls.__new__(cls)
-        made._hold(context, states, actions, rewards, total)
+        made._hold(context, states, actions, rewards, total, costs)
         made._add(propensities, length)
         return made
 
@@ -109,6 +113,7 @@ class Episode(Trajectory):
         propensities: FloatArray | None = None,
         *,
         last: int | None,
+        costs: FloatArray | None = None,
     ) -> Episode:
         """Return the episode of these L steps, with the state `last` after them; nothing is checked.
 
@@ -124,7 +129,9 @@ class Episode(Trajectory):
             visited = visited[: steps + (last >= 0)]
         if propensities is not None:
             known[:steps] = propensities
-        return cls.of_arrays(context, visited, taken, earned, None if propensities is None else known, steps)
+        paid = None if costs is None else np.pad(costs, [(0, 0), (0, length - steps)])
+        chances = None if propensities is None else known
+        return cls.of_arrays(context, visited, taken, earned, chances, steps, costs=paid)
 
 
 def _propensities(values: ArrayLike, steps: int) -> FloatArray:

@@ -57,7 +57,7 @@ class Space(Made):
     raw: tuple[FloatArray, NDArray[np.uint8]] = dataclasses.field(repr=False)
     """The arrays `start` and `admissible` (as 0 and 1) for compiled code; do not write to them."""
     shapes: tuple[Shapes, Shapes] = dataclasses.field(repr=False)
-    """What tables of transitions, and of rewards, may have for a shape."""
+    """The shapes that tables of transitions, and of rewards, may have."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ class TabularMDP:
     """
 
     space: Space
-    """What is known of this MDP before the first episode."""
+    """The sizes, start and admissible actions, which are known before the first episode."""
     raw: tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]
     """The arrays `transition_steps`, `reward_steps`, `start` and `admissible` (as 0 and 1) for compiled code.
 

@@ -18,9 +18,10 @@ from omg_cmdp.validation import (
     FloatArray,
     float_table,
     frozen,
+    in_range,
     instance_of,
+    integer_vector,
     interval,
-    no_masked_entries,
     real_number,
 )
 
@@ -51,6 +52,8 @@ class Trajectory:
         them. `agent.update_rewards` takes those that arrive later.
     total : float, optional
         The sum of the rewards, if only that will ever be known.
+    costs : array (L,) or (J, L), optional
+        What the steps cost, of J kinds, in the units of the budgets; kept as (J, L).
 
     Examples
     --------
@@ -64,12 +67,13 @@ class Trajectory:
     actions: NDArray[np.int64]
     rewards: FloatArray
     total: float | None
+    costs: FloatArray | None
     known: Keyed
     """The context with its key, for the library's own objects."""
     raw: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
     """The arrays `states`, `actions` and `rewards` for compiled code; do not write to them."""
 
-    _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "total")
+    _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "total", "costs")
 
     def __init__(
         self,
@@ -79,14 +83,16 @@ class Trajectory:
         actions: ArrayLike,
         rewards: ArrayLike | Sequence[float | None] | None,
         total: float | None = None,
+        costs: ArrayLike | None = None,
     ) -> None:
         visited, cut = _visited(states)
-        taken = _integers("actions", actions)
+        taken = integer_vector("actions", actions)
         earned = np.full(taken.shape, np.nan) if rewards is None else _rewards(rewards)
         if earned.ndim != 1 or taken.shape != earned.shape or len(visited) + cut != len(taken) + 1 or not len(taken):
             got = f"{visited.shape}, {taken.shape} and {earned.shape}"
             raise ValueError(f"`states`, `actions` and `rewards` must have shapes (L+1,), (L,) and (L,), got {got}")
-        self._hold(context, visited, taken, earned, None if total is None else _total(total, earned))
+        whole = None if total is None else _total(total, earned)
+        self._hold(context, visited, taken, earned, whole, None if costs is None else _costs(costs, len(taken)))
 
     def _hold(
         self,
@@ -95,6 +101,7 @@ class Trajectory:
         actions: NDArray[np.int64],
         rewards: FloatArray,
         total: float | None = None,
+        costs: FloatArray | None = None,
     ) -> None:
         """Keep these very arrays: nothing is checked or copied. The fields are frozen, and this is their writer."""
         plain, key = context if type(context) is Keyed else (context, None)
@@ -102,6 +109,7 @@ class Trajectory:
         visited, taken, earned = frozen(states.view()), frozen(actions.view()), frozen(rewards.view())
         known = keyed(kept) if key is None else Keyed(kept, key)
         self.__dict__.update(known=known, states=visited, actions=taken, rewards=earned, total=total, raw=raw)
+        self.__dict__["costs"] = None if costs is None else frozen(costs)
 
     @property
     def context(self) -> Context:
@@ -193,18 +201,7 @@ class Trajectory:
 def _visited(states: Any) -> tuple[NDArray[Any], bool]:
     """Return the states that are known, and whether the last one is not."""
     cut = isinstance(states, (list, tuple)) and len(states) > 1 and states[-1] is None
-    return _integers("states", states[:-1] if cut else states), cut
-
-
-def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
-    no_masked_entries(name, values)
-    try:
-        array = np.array(values)
-    except Exception:  # whatever a foreign object raises
-        raise ValueError(f"`{name}` must be a vector of integers, got {values!r:.60}") from None
-    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.dtype == np.uint64 and (array >> 63).any()):
-        raise ValueError(f"`{name}` must be a vector of integers, got {array.dtype} of shape {array.shape}")
-    return array if array.dtype == np.int64 else array.astype(np.int64)
+    return integer_vector("states", states[:-1] if cut else states), cut
 
 
 def _rewards(values: Any) -> FloatArray:
@@ -218,6 +215,15 @@ def _rewards(values: Any) -> FloatArray:
     if unknown:
         rewards[unknown] = np.nan
     return rewards
+
+
+def _costs(values: ArrayLike, steps: int) -> FloatArray:
+    """Return the costs (J, L)."""
+    costs = float_table("costs", values)
+    if costs.ndim not in (1, 2) or costs.shape[-1] != steps:
+        raise ValueError(f"`costs` must have shape ({steps},) or (J, {steps}), got {costs.shape}")
+    in_range("costs", costs, -math.inf, math.inf)
+    return costs.reshape(-1, steps)
 
 
 def _total(value: Any, rewards: FloatArray) -> float:

@@ -6,21 +6,25 @@ import functools
 
 from omg_cmdp.contexts import OWN_BYTES
 from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.budgets import Budgets, best_within
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, frozen
 
 
 class Truth:
-    """The true MDP of a context, and its optimum, computed once."""
+    """The true MDP of a context, and its optimum, computed once: within the budgets, if there are any."""
 
-    def __init__(self, mdp: TabularMDP) -> None:
-        self.mdp = mdp
+    def __init__(self, mdp: TabularMDP, limits: Budgets | None = None) -> None:
+        self.mdp, self.limits = mdp, limits
 
     @functools.cached_property
     def raw_best(self) -> tuple[FloatArray, float]:
-        """The same as `best` for compiled code; do not write to it."""
-        return optimal_policy(self.mdp)
+        """The arrays of `best` for compiled code; do not write to them."""
+        if self.limits is None:
+            return optimal_policy(self.mdp)
+        policy = best_within(self.mdp, self.limits).policy
+        return policy, flow(self.mdp, policy)[1]
 
     @property
     def best(self) -> tuple[FloatArray, float]:
@@ -35,7 +39,7 @@ class Truth:
         return OWN_BYTES + tables + 8 * self.mdp.horizon * self.mdp.states * self.mdp.actions
 
     def regret(self, policy: FloatArray) -> float:
-        """Return V* - V^π, exact; 0 for `best`."""
+        """Return V* - V^π, exact; 0 for `best`, and below 0 only for a policy that exceeds a budget."""
         best, _ = self.raw_best
         return self.value(best) - self.value(policy)
 

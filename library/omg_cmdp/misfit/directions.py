@@ -23,7 +23,7 @@ REPEATS = 10
 
 
 class DirectionKind(enum.Enum):
-    """What a direction is made of; the value is what to try if the class lacks it."""
+    """The kinds of directions; the value is the advice for a class that lacks one."""
 
     CONSTANT = "give the features a constant (`intercept=True`)"
     COLUMN = "add {name} to the features, or use oracles that look at the context"

@@ -29,7 +29,7 @@ UNSEEN = 1e-12
 
 
 class MisfitStatus(enum.Enum):
-    """What is known of the fit; the value is the sentence shown to the user."""
+    """The verdicts on a fit; the value is the sentence shown to the user."""
 
     TOO_EARLY = "Too few episodes to say whether the oracles' classes fit."
     NONE_FOUND = "Nothing in the episodes contradicts the oracles' classes."
@@ -44,11 +44,11 @@ class Contradiction(NamedTuple):
     """
 
     oracle: str
-    """Which of the two: "rewards" or "dynamics"."""
+    """The oracle: "rewards" or "dynamics"."""
     direction: str
-    """What the class lacks most, such as "age × ward=a"."""
+    """The direction that the class lacks most, such as "age × ward=a"."""
     advice: str
-    """What to try."""
+    """The advice: what to change."""
     log_evidence: float
     """The logarithm of the e-value: if the class holds the truth, it ever exceeds x with probability at most e⁻ˣ."""
 

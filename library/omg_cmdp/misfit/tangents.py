@@ -28,14 +28,14 @@ SLACK = 0.05
 
 
 class Tangent(NamedTuple):
-    """What is known of a class at one context."""
+    """The tangents of a class at one context."""
 
     rows: FloatArray
     """The tangents: (1, d), with parameters of their own for each pair, or (S·A, d) with parameters that all share."""
     table: Hashable = 0
     """Contexts with different tables share no parameters."""
     slack: float = 0.0
-    """By how much predictions may be off in the mean."""
+    """The largest error of mean predictions that is not held against the class."""
 
 
 def tangent(oracle: Oracle, known: Keyed) -> Tangent:

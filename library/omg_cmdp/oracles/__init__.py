@@ -20,7 +20,6 @@ from omg_cmdp.oracles.finite.offline import (
 )
 from omg_cmdp.oracles.finite.product import ProductRewards
 from omg_cmdp.oracles.linear.rewards import LinearRewards, pair_features
-from omg_cmdp.oracles.mixture import MixtureDynamics
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 
 __all__ = [
@@ -40,7 +39,6 @@ __all__ = [
     "KnownRewards",
     "LinearRewards",
     "LogLossRewards",
-    "MixtureDynamics",
     "Offline",
     "OfflineFiniteDynamics",
     "OfflineFiniteRewards",

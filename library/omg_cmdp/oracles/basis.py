@@ -1,4 +1,14 @@
-"""Mixtures of unknown transitions with known weights, the linear contextual MDP: see `mixture` for both forecasters."""
+"""Mixtures of unknown transitions with known weights, the linear contextual MDP, under log loss.
+
+*Proven*: follow the regularised leader with the log barrier (docs/oracles.md, Theorem 5). With r the gradient of the
+episode's log likelihood, Σ log(P + ε), divided by H, w maximises Σ⟨r, w⟩ + (1/η)·Σ log w, no matter how small the
+probabilities. With D coordinates for each of G groups, m <= 1 the share of an episode's steps that fall into a group,
+M = Σm², and η = min(½, √(D/(1 + M))) the regret is at most, L = log(T + 1):
+
+    H·G·[2DL + L·√(D(1 + T/G)) + 1.6·√(D·T/G)] + H
+
+*Practical*, nothing proven: least squares of the indicator of the next state, moved into the simplex.
+"""
 
 from __future__ import annotations
 

@@ -44,9 +44,9 @@ class Forecasters(abc.ABC):
     learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that are learned, float arrays."""
     features: Described = Described(None)
-    """What makes features of a context, if something does."""
+    """The function that makes features of a context; none by default."""
     settings: tuple[str, ...] = ()
-    """What must be the same in an oracle that is saved and one that loads its state."""
+    """Texts that an oracle must share with the one whose state it loads."""
     source: Source | None = None
     """The argument that is a function of contexts, or tables by context, if there is one."""
     possible: BoolArray | None = None

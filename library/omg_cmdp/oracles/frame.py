@@ -18,7 +18,7 @@ from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, given_sizes
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.forecasters import Forecasters, LossAccount
-from omg_cmdp.oracles.losses import LOG, SQUARE, Loss
+from omg_cmdp.oracles.losses import LOG, SQUARE, Loss, read_episode
 from omg_cmdp.oracles.witnesses import Witnesses
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
 from omg_cmdp.validation import FloatArray, frozen, instance_of, positive_integer, whole_number
@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Forecasters)
 
 
 class _Answer(NamedTuple):
-    """What was computed for a context: the forecasts (K, ...) and their aggregate."""
+    """The forecasts (K, ...) for a context, and their aggregate."""
 
     key: Hashable | None
     prepared: Any
@@ -160,8 +160,8 @@ class Frame(Oracle, Generic[F]):
     def _observe(self, context: Context, states: Any, actions: Any, outcomes: Any) -> None:
         """Check, learn, charge the forecasters and the aggregate. What raises does so before anything changes."""
         answer = self._answer(context)
-        read = self._loss.place if type(context) is Keyed else self._loss.read
-        episode = read(answer.prediction.shape, self.horizon, states, actions, outcomes)
+        steps = answer.prediction.shape, self.horizon, states, actions, outcomes
+        episode = self._loss.place(*steps) if type(context) is Keyed else read_episode(self._loss, *steps)
         self.forecasters.check(*episode[:3])
         self._answered = None
         self.forecasters.learn(answer.prepared, episode)

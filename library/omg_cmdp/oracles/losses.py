@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.oracles.draws import rewards_around, rows_around
-from omg_cmdp.validation import BoolArray, FloatArray, distributions, in_range, no_masked_entries
+from omg_cmdp.validation import BoolArray, FloatArray, distributions, float_table, in_range, integer_vector
 
 compiled = Lazy("omg_cmdp.oracles.compiled.losses")
 
@@ -42,7 +42,7 @@ class Examples(NamedTuple):
     pairs: IntArray
     """The places of the examples in a flattened table over (S, A) or (H, S, A)."""
     cells: IntArray
-    """Their places in a flattened table of forecasts: the pair, and for transitions the next state."""
+    """The places of the examples in a flattened table of forecasts: the pair, and for transitions the next state."""
 
 
 class _Mixable:
@@ -69,7 +69,7 @@ class _Mixable:
 class SquareLoss(_Mixable):
     """ℓ(f, y) = (f - y)², both in [0, 1]; forecasts are aggregated by Vovk's substitution."""
 
-    rate, judges = 2.0, RewardOracle
+    rate, judges, outcome = 2.0, RewardOracle, "rewards"
     draws = staticmethod(rewards_around)
 
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Examples) -> float:
@@ -92,12 +92,6 @@ class SquareLoss(_Mixable):
         """Return (S, A) or (H, S, A) of a table of `shape`: the shape itself."""
         return shape
 
-    def read(
-        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
-    ) -> Examples:
-        """Return the episode, checked against a table of `shape`, with rewards in [0, 1]."""
-        return self.place(shape, horizon, *_vectors(horizon, states=states, actions=actions, rewards=outcomes))
-
     def place(
         self, shape: tuple[int, ...], horizon: int, visited: IntArray, taken: IntArray, earned: NDArray[Any]
     ) -> Examples:
@@ -114,7 +108,7 @@ class SquareLoss(_Mixable):
 class LogLoss(_Mixable):
     """ℓ(P, s') = -log(P(s') + ε), ε = `SMALLEST_PROBABILITY`; forecasts are aggregated by their mean."""
 
-    rate, judges = 1.0, DynamicsOracle
+    rate, judges, outcome = 1.0, DynamicsOracle, "next_states"
     draws = staticmethod(rows_around)
 
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Examples) -> float:
@@ -136,12 +130,6 @@ class LogLoss(_Mixable):
     def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return (S, A) or (H, S, A) of a table of `shape`: without the next state."""
         return shape[:-1]
-
-    def read(
-        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
-    ) -> Examples:
-        """Return the episode, checked against a table of `shape`, with next states."""
-        return self.place(shape, horizon, *_vectors(horizon, states=states, actions=actions, next_states=outcomes))
 
     def place(
         self, shape: tuple[int, ...], horizon: int, visited: IntArray, taken: IntArray, reached: NDArray[Any]
@@ -199,31 +187,18 @@ def refuse_impossible(possible: BoolArray, states: IntArray, actions: IntArray, 
         raise ValueError(f"`next_states` must {rule}; correct the episode, or the support")
 
 
-def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:
-    """Return checked copies, real numbers for rewards and else integers: nothing refers to the caller's arrays."""
-    found = []
-    for name, values in named.items():
-        dtype = _REALS if name == "rewards" else _INTEGERS
+def read_episode(
+    loss: Loss, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
+) -> Examples:
+    """Return the episode of a caller's vectors, as copies that are checked against a table of `shape`."""
+    found: list[NDArray[Any]] = []
+    for name, values in (("states", states), ("actions", actions), (loss.outcome, outcomes)):
+        dtype, convert = (_REALS, float_table) if name == "rewards" else (_INTEGERS, integer_vector)
         # The usual case, without the cost of a conversion; a copy, because callers may reuse their arrays.
         fits = type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1
-        found.append(values.copy() if fits else _vector(name, values, dtype))  # type: ignore[union-attr]
-    if not len(found[0]) == len(found[1]) == len(found[2]) or not 1 <= len(found[0]) <= horizon:
-        names, got = " and ".join(f"`{name}`" for name in named), [len(values) for values in found]
-        raise ValueError(f"{names} must have one entry each per step of the episode, 1 to {horizon}, got {got}")
-    return found
-
-
-def _vector(name: str, values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
-    no_masked_entries(name, values)
-    try:
-        array = np.array(values)
-    except Exception:  # whatever a foreign object raises
-        raise ValueError(f"`{name}` must be a vector, got {values!r:.60}") from None
-    if array.ndim != 1:
-        raise ValueError(f"`{name}` must be a vector, one entry per step of the episode, got shape {array.shape}")
-    if array.dtype == dtype:
-        return array
-    kinds, rule = ("iu", "integers") if dtype == _INTEGERS else ("biuf", "real numbers")
-    if array.dtype.kind not in kinds and array.size:
-        raise ValueError(f"`{name}` must be {rule}, got dtype {array.dtype}")
-    return array.astype(dtype)
+        found.append(values.copy() if fits else convert(name, values))  # type: ignore[union-attr]
+    shapes = [values.shape for values in found]
+    if len(set(shapes)) > 1 or not 1 <= len(found[0]) <= horizon:
+        rule = f"have one entry each per step of the episode, 1 to {horizon}"
+        raise ValueError(f"`states`, `actions` and `{loss.outcome}` must {rule}, got shapes {shapes}")
+    return loss.place(shape, horizon, *found)

@@ -1,4 +1,4 @@
-"""Points of the simplex: which next states are possible, smoothing, Dirichlet, the log barrier, least squares."""
+"""Points of the simplex: which next states are possible, smoothing, Dirichlet, the log barrier."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples
 from omg_cmdp.oracles.memory import check_memory
-from omg_cmdp.validation import BoolArray, FloatArray, real_number
+from omg_cmdp.validation import BoolArray, FloatArray, first_index, one_of_shapes, real_number, typed_array
 
 
 def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolArray:
@@ -20,16 +20,12 @@ def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolAr
             "a table of transitions", states**2 * actions, f"{states} states × {actions} actions", "merge states"
         )
         return np.ones((states, actions, states), dtype=np.bool_)
-    try:
-        mask = np.array(support)
-    except Exception:  # whatever a foreign object raises
-        raise ValueError(f"`support` must be a boolean table, got {support!r:.60}") from None
-    if mask.dtype != np.bool_ or mask.shape != (states, actions, states):
-        wanted = f"boolean of shape {(states, actions, states)}"
-        raise ValueError(f"`support` must be {wanted}, got {mask.dtype} of shape {mask.shape}")
-    if not mask.any(axis=-1).all():
-        pair = tuple(int(i) for i in np.argwhere(~mask.any(axis=-1))[0])
-        raise ValueError(f"`support` must leave a next state for every (state, action), got none for {pair}")
+    mask = typed_array("support", support, "b", "a boolean table")
+    one_of_shapes("support", mask, (states, actions, states))
+    closed = np.asarray(~mask.any(axis=-1))
+    if closed.any():
+        rule = "leave a next state for every (state, action)"
+        raise ValueError(f"`support` must {rule}, got none for {first_index(closed)}")
     return mask
 
 
@@ -144,24 +140,3 @@ def barrier_bound(episodes: int, groups: int, coordinates: int) -> float:
     growth, share = math.log1p(episodes), episodes / groups
     regulariser = 2.0 * coordinates * growth + growth * math.sqrt(coordinates * (1.0 + share))
     return groups * (regulariser + 1.6 * math.sqrt(coordinates * share)) + 1.0
-
-
-def simplex_least_squares(information: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return about argmin ½wᵀMw - wᵀb over the simplex: drop negative coordinates, and solve again for the rest.
-
-    >>> simplex_least_squares(np.eye(3), np.array([0.8, 0.4, -0.9])).round(2)
-    array([0.7, 0.3, 0. ])
-    """
-    kept = np.arange(len(scores))
-    while True:
-        block = information[np.ix_(kept, kept)]
-        solved = np.linalg.solve(block, np.stack([scores[kept], np.ones(len(kept))], axis=1))
-        free, slope = solved.T
-        point = free + (1.0 - free.sum()) / slope.sum() * slope
-        # Each round drops at least one coordinate, so that at most N systems are solved.
-        if point.min() >= 0.0:
-            break
-        kept = kept[point > 0.0]
-    weights = np.zeros(len(scores))
-    weights[kept] = point / point.sum()
-    return weights

@@ -48,7 +48,7 @@ class Source(Protocol):
     """An argument of an oracle that is a function of contexts, or tables by context."""
 
     argument: str
-    """Its name."""
+    """The name of the argument."""
     listed: tuple[Context, ...] | None
     """The contexts of a dictionary; None for a function."""
 

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.bellman import best_response
+from omg_cmdp.mdp.budgets import Budgets, best_within
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.planning.solution import Status
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, instance_of
 
@@ -72,16 +74,39 @@ class Decision(NamedTuple):
     iterations: int = 0
     """Newton steps of the planner."""
     regulariser: str = "log"
-    """What the plan was regularised by: "log", the barrier, or something else, of which an audit expects nothing."""
+    """What the plan was regularised by: "log", the barrier, "log within budgets", or something else, of which an audit
+    expects nothing."""
+
+    limits: Budgets | None = None
+    """What an episode costs in the model and may cost; None without budgets."""
+    prices: FloatArray | None = None
+    """λ >= 0, (J,): what one unit more of each budget would add to the plan, in rewards scaled to [0, 1]."""
+    status: Status | None = None
+    """With budgets, whether the policy keeps them in the model, and what was done if none does."""
+
+    @property
+    def costs(self) -> FloatArray | None:
+        """What the policy costs in the model, (J,); None without budgets."""
+        if self.model is None or self.limits is None:
+            return None
+        return self.limits.charged(flow(self.model, self.policy)[0])
 
     @property
     def exploration(self) -> float:
-        """V̂* - V̂^π >= 0: how far below the best policy of the model this one is, to explore; nan without a model."""
+        """V̂* - V̂^π: how far below the best policy of the model, within its budgets, this one is; nan without a model.
+
+        It is below 0 only for a policy that exceeds a budget.
+        """
         if self.model is None:
             return math.nan
         policies, probabilities = self.mixture or (self.policy[None], np.ones(1))
-        best, *values = (flow(self.model, each)[1] for each in (optimal_policy(self.model)[0], *policies))
+        best, *values = (flow(self.model, each)[1] for each in (own_optimum(self.model, self.limits), *policies))
         return best - float(np.dot(probabilities, values))
+
+
+def own_optimum(model: TabularMDP, limits: Budgets | None) -> FloatArray:
+    """Return the best policy (H, S, A) of a model, within its budgets if there are any."""
+    return best_response(model, model.raw[1])[0] if limits is None else best_within(model, limits).policy
 
 
 def state_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy, one_thread
-from omg_cmdp.mdp.budgets import checked_budgets
+from omg_cmdp.mdp.budgets import Budgets, checked_budgets
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.budgets import keep_within
 from omg_cmdp.planning.regularisers import regulariser
@@ -48,7 +48,7 @@ def plan(
     uncertainty: ArrayLike | None = None,
     floor: float = 0.0,
     costs: ArrayLike | None = None,
-    budgets: ArrayLike | None = None,
+    budgets: ArrayLike | Budgets | None = None,
     tolerance: float = 1e-9,
     start: Solution | None = None,
 ) -> Solution:

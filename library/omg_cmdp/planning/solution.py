@@ -15,7 +15,7 @@ def _none() -> FloatArray:
 
 
 class Status(enum.Enum):
-    """Why the planner stopped; the value is the sentence shown to the user.
+    """Why the planner stopped, or what an agent plays in its place; the value is the sentence shown to the user.
 
     Examples
     --------
@@ -27,6 +27,10 @@ class Status(enum.Enum):
     STALLED = "No further progress at double precision; the certificate tells how far the plan may be from optimal."
     INFEASIBLE = "No policy meets the budgets; `prices` prove it, and `least_costs` are possible, each alone."
     NO_INTERIOR = "No policy is below all budgets; they were raised by 5e-8 of the horizon times the largest cost."
+    SPENT = "What is left of the total budget might not suffice for an episode; the policy of least cost is played."
+    CAUTIOUS = "The plan is mixed with the cheapest policy, so that it keeps the budgets in every plausible model."
+    SAFE_POLICY = "No policy is known to keep the budgets in every plausible model; the given safe policy is played."
+    UNSAFE = "No policy is known to keep the budgets in every plausible model; that of least excess is played."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, slots=True)

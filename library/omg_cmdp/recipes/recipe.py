@@ -28,13 +28,13 @@ class Missing(NamedTuple):
     """An argument that no file can hold."""
 
     kind: str
-    """What it was, in words."""
+    """The argument in words."""
     identity: int
-    """The same number for the same object."""
+    """A number that is the same for the same object."""
 
 
 class Recipe(NamedTuple):
-    """How to make an object again."""
+    """The class and the arguments that make an object again."""
 
     package: str
     name: str

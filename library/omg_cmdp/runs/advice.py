@@ -45,7 +45,7 @@ Indices = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What an agent would do for a context in K steps and N states, of A actions. `advise` makes it.
+    """The choices of an agent for a context in K steps and N states, of A actions. `advise` makes it.
 
     >>> import omg_cmdp as omg
     >>> sizes = {"states": 1, "actions": 2, "horizon": 1}
@@ -61,19 +61,19 @@ class Advice:
     states: Indices
     """(N,)."""
     policy: FloatArray
-    """What the agent plays, exploration included, (K, N, A)."""
+    """The policy that the agent plays, exploration included, (K, N, A)."""
     best: Indices
     """The best action in its model, (K, N); without a model, the most likely one."""
     runner_up: Indices
     """The second-best action, (K, N)."""
     visits: FloatArray | None = None
-    """How likely it is to be in the state at the step, in its model, (K, N); None without a model."""
+    """The probability of being in the state at the step, in its model, (K, N); None without a model."""
     lead: FloatArray | None = None
-    """How much more the best action is worth than the runner-up, in units of reward, (K, N); None without a model."""
+    """The value of the best action less that of the runner-up, in units of reward, (K, N); None without a model."""
     sure: FloatArray | None = None
     """The share of drawn models in which the best action is the best, (K, N); None if none can be drawn."""
     at_most: FloatArray | None = None
-    """What this policy loses at most over all plausible models, in units of reward, (); None without a ceiling."""
+    """The most that this policy loses in any plausible model, in units of reward, (); None without a ceiling."""
     settled: FloatArray | None = None
     """1 where all plausible models agree on an action, else 0, (K, N); None without a ceiling."""
     misfit: str | None = None

@@ -48,6 +48,10 @@ class Row(NamedTuple):
     delay: float
     ceiling: float
     settled: float
+    cost: float
+    budget: float
+    violation: float
+    price: float
     seconds_deciding: float
     seconds_playing: float
     seconds_learning: float
@@ -82,12 +86,23 @@ def row_of(
         *charged,
         float(late),
         *((math.nan, math.nan) if lost is None else lost[:2]),
+        *_spending(this),
         *seconds,
     )
 
 
+def _spending(this: Round) -> tuple[float, float, float, float]:
+    """Return cost, budget, violation and price of a round; nan without budgets."""
+    if not this.budgets.size:
+        return math.nan, math.nan, math.nan, math.nan
+    excess, prices = this.costs - this.budgets, this.decision.prices
+    worst = int(excess.argmax())
+    price = math.nan if prices is None else float(prices[worst])
+    return float(this.costs[worst]), float(this.budgets[worst]), max(float(excess[worst]), 0.0), price
+
+
 class Ledger:
-    """What happened, episode by episode. `regret` is V*(c) - V^π(c) of the policy played, computed, not estimated.
+    """The record of a run by episodes. `regret` is V*(c) - V^π(c) of the policy played, computed, not estimated.
 
     `optimum_error`, `plan_gap` and `policy_error` are the three value differences that sum to the regret;
     `reward_error` and `dynamics_error` are Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*) under the true occupancy q.
@@ -112,6 +127,11 @@ class Ledger:
     `ceiling` is what the episode has cost at most, given all that was known before it, with confidence 1 - δ for all
     episodes at once (`RegretCeiling`); `settled` is the share of its decisions on which all plausible models agree.
     Both are nan unless `simulate` was asked for them.
+
+    In a world with budgets, regret is that against the best policy that keeps them, and below 0 only where a policy
+    does not. `cost` is the exact expected cost of the policy played, `budget` what it may cost, `violation` by how much
+    it exceeds that, and `price` the agent's λ; of several budgets, those of the one that is exceeded most, or least
+    below. All four are nan without budgets.
 
     Examples
     --------
@@ -168,7 +188,7 @@ class Ledger:
         # Rounded, so that sums of differences that are zero are shown as zero.
         regret, unknown = (round(self.column(name).sum(), 9) for name in ("regret", "best_policy_regret"))
         text = f"{len(self)} episodes{', then interrupted,' * self.interrupted} lost {regret:.3g}"
-        most = ceiling_line(self.column("ceiling"), self.column("settled"), self.delta)
+        most = ceiling_line(self.column("ceiling"), self.column("settled"), self.delta) + self._budget_line()
         if unknown != unknown:
             return f"{text}; the agent has no model{'.' * bool(most)}{most}"
         misfit = None if self._judge is None else sentence(self._judge())
@@ -179,6 +199,15 @@ class Ledger:
             f"{regret - unknown:.3g} for exploring. In the last {last} the agent played {below:.2g} an episode below "
             f"the best policy of its own model.{most}{'' if misfit is None else f' {misfit}'}"
         )
+
+    def _budget_line(self) -> str:
+        """Return what episodes cost, and by how much budgets were exceeded, as a sentence; empty without budgets."""
+        cost, budget, excess = (self.column(name) for name in ("cost", "budget", "violation"))
+        if not np.isfinite(cost).any():
+            return ""
+        above = np.count_nonzero(excess > 1e-6 * np.abs(budget).max())
+        spent = f"{cost.mean():.3g} an episode, of a budget of {budget.mean():.3g}"
+        return f" Policies cost {spent}; {above} exceeded it, by {excess.sum():.3g} in all."
 
     def __repr__(self) -> str:
         return f"Ledger: {self}"

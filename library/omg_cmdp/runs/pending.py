@@ -19,7 +19,7 @@ from omg_cmdp.validation import whole_number
 
 
 class Pending:
-    """What is under way, by the episode after which it is due, and then in the order in which it was played."""
+    """Feedback under way, ordered by the episode after which it is due, and then by when it was played."""
 
     def __init__(self, delay: Delay, generator: np.random.Generator) -> None:
         self.delay = delay

@@ -10,7 +10,7 @@ from omg_cmdp.environments.gymnasium.worlds import SampledWorld
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.runs.simulate import Run
-from omg_cmdp.theory.rounds import Round
+from omg_cmdp.theory.rounds import NOTHING, Round
 from omg_cmdp.validation import FloatArray
 
 
@@ -27,6 +27,11 @@ class Seen(Round):
     def optimal_value(self) -> float:
         """nan, and with it the regret."""
         return math.nan
+
+    @property
+    def budgets(self) -> FloatArray:
+        """None are known."""
+        return NOTHING
 
 
 @final

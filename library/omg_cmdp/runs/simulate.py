@@ -166,7 +166,7 @@ class Run:
         self.ledger, self.between_episodes = Ledger(agent.misfit), True
         self._observe = observe
         self.ceiling = ceiling_for(environment, agent, ceiling)
-        """What has been lost at most; None if it was not asked for."""
+        """The ceiling on what has been lost; None if it was not asked for."""
         if self.ceiling is not None:
             self.ledger.delta = self.ceiling.delta
         self._asked: dict[Hashable | None, Decision] = {}

@@ -10,14 +10,16 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.truth import Truth
-from omg_cmdp.planning.decision import Decision
+from omg_cmdp.planning.decision import Decision, own_optimum
 from omg_cmdp.validation import FloatArray
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
 _SURELY = np.ones(1)
 _UNKNOWN = (math.nan, math.nan, math.nan)
+NOTHING = np.empty(0)
 
 
 class Round(NamedTuple):
@@ -42,7 +44,8 @@ class Round(NamedTuple):
     model), V̂^π - V^π (the played policy's value, estimated minus true).
     """
     exploration: float = math.nan
-    """V̂* - V̂^π >= 0: how far the policy played is below the best one in the agent's own model; nan without a model."""
+    """V̂* - V̂^π: how far the policy played is below the best one in the agent's own model; nan without a model. It is
+    below 0 only if the policy exceeds a budget there."""
     best_policy_regret: float = math.nan
     """V* - V^π̂ of the model's optimum π̂, `Agent.best_policy`: what is not known yet; the rest of the regret is the
     price of exploring."""
@@ -67,8 +70,18 @@ class Round(NamedTuple):
 
     @property
     def regret(self) -> float:
-        """V* - V^π."""
+        """V* - V^π; below 0 only if the policy exceeds a budget."""
         return self.optimal_value - self.value
+
+    @property
+    def costs(self) -> FloatArray:
+        """What the policy played costs in the truth, in expectation, (J,); J = 0 without budgets."""
+        return NOTHING if self.truth.limits is None else self.truth.limits.charged(self.occupancy)
+
+    @property
+    def budgets(self) -> FloatArray:
+        """What it may cost, (J,)."""
+        return NOTHING if self.truth.limits is None else self.truth.limits.given
 
 
 def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> Round:
@@ -86,6 +99,9 @@ def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> 
     )
     if decision.model is None:
         return Round(episode, truth, decision, played, occupancy, value)
+    if decision.limits is not None:
+        own_policy = own_optimum(decision.model, decision.limits)
+        own_value, own_believed = flow(truth.mdp, own_policy)[1], flow(decision.model, own_policy)[1]
     differences = best - believed_best, believed_best - believed, believed - value
     own = own_believed - believed, best - own_value
     return Round(episode, truth, decision, played, occupancy, value, differences, *own, (squares, hellinger))

@@ -28,9 +28,15 @@ HARMLESS = {
 """Arguments that a state need not share, with the reason."""
 
 
+OF_BUDGETS = ("costs", "budgets", "cost_range", "total_budget", "cautious", "safe_policy")
+"""Arguments that mean something only with others of them."""
+
+
 def numbers_of(lines):
     """Return (kind, argument) for every argument of these agents that may be a number."""
-    return [(kind, each) for kind, line in lines.items() for each in numeric_arguments(line.made)]
+    return [
+        (kind, each) for kind, line in lines.items() for each in numeric_arguments(line.made) if each not in OF_BUDGETS
+    ]
 
 
 def refuses_another_number(line, parts, argument):
@@ -99,7 +105,10 @@ OTHER = {
     "return_range": [(None, (0.0, 2.0)), ((0.0, 2.0), (1.0, 2.0))],
 }
 """Pairs of values that differ, for arguments that are more than numbers."""
-ELSEWHERE = {"mdp": "the table of `Informed` is that of its known oracles, whose tests vary it"}
+ELSEWHERE = {
+    "mdp": "the table of `Informed` is that of its known oracles, whose tests vary it",
+    **dict.fromkeys(OF_BUDGETS, "they come together: test_budgets.py varies them"),
+}
 AGENTS = [
     kind
     for kind in vars(agents).values()

@@ -7,14 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from library.tests.oracles.catalogue import each_oracle
+from library.tests.oracles.catalogue import SAMPLED, build_oracle, each_oracle
 from omg_cmdp import oracles
-from omg_cmdp.checks import ORACLE_CHECKS, check_oracle
-from omg_cmdp.checks.oracles import Subject
+from omg_cmdp.checks import check_oracle
 from omg_cmdp.oracles import CountDynamics, CountRewards, FiniteRewards, LinearRewards, RewardOracle
 from omg_cmdp.oracles.base import Oracle
 
-ORACLES = each_oracle(4)
 PUBLIC = [getattr(oracles, name) for name in oracles.__all__]
 CLASSES = {
     kind for kind in PUBLIC if inspect.isclass(kind) and issubclass(kind, Oracle) and not inspect.isabstract(kind)
@@ -23,20 +21,18 @@ CLASSES = {
 
 def test_every_oracle_is_in_the_catalogue():
     assert len(CLASSES) >= 20
-    assert {type(oracle) for _, oracle in ORACLES.values()} == CLASSES
+    assert {type(oracle) for _, oracle in each_oracle(4).values()} == CLASSES
 
 
-@pytest.mark.parametrize("name", sorted(kind.__name__ for kind in CLASSES))
-def test_every_oracle_is_on_its_page(name):
-    page = Path(__file__).parents[3] / "docs" / "oracles.md"
-    assert f"`{name}`" in page.read_text()
+def test_every_oracle_is_on_its_page():
+    page = (Path(__file__).parents[3] / "docs" / "oracles.md").read_text()
+    assert [kind.__name__ for kind in CLASSES if f"`{kind.__name__}`" not in page] == []
 
 
-@pytest.mark.parametrize("check", ORACLE_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", ORACLES)
-def test_contract(name, check):
-    contexts, oracle = ORACLES[name]
-    check(Subject(oracle, contexts, oracle.horizon))
+@pytest.mark.parametrize("name", SAMPLED)
+def test_contract(name):
+    contexts, oracle = build_oracle(name, 4)
+    check_oracle(oracle, contexts)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from omg_cmdp.oracles import (
     FiniteDynamics,
     FiniteRewards,
     LinearRewards,
-    MixtureDynamics,
     SoftmaxDynamics,
 )
 
@@ -91,14 +90,6 @@ def softmax_dynamics(rng, rate):
     return oracle, lambda z: softmax(weights @ z), in_ball(rng, LABELS)
 
 
-def mixture_dynamics(rng, rate):
-    """Weights uniform on the simplex, four tables from Dirichlet(½, ..., ½)."""
-    tables = rng.dirichlet(np.full(STATES, 0.5), (LABELS, 4, STATES, ACTIONS))
-    weights = rng.dirichlet(np.ones(4))
-    oracle = MixtureDynamics(tables.__getitem__, horizon=HORIZON, rate=rate)
-    return oracle, lambda c: np.tensordot(weights, tables[c], 1), range(LABELS)
-
-
 def basis_dynamics(rng, rate):
     """Three tables from Dirichlet(1, ..., 1), contexts uniform on the simplex."""
     tables = rng.dirichlet(np.ones(STATES), (DIMENSION, STATES, ACTIONS))
@@ -114,7 +105,6 @@ WORLDS = {
     count_rewards: RATES,
     count_dynamics: RATES,
     softmax_dynamics: RATES,
-    mixture_dynamics: ("guarded",),
     basis_dynamics: ("guarded",),
 }
 REWARDS = (finite_rewards, linear_rewards, shared_rewards, count_rewards)

@@ -8,6 +8,7 @@ goes into `OFFLINE` if it fits all past episodes, into `EPOCHS` if it is an `Epo
 import math
 
 import numpy as np
+import pytest
 
 from omg_cmdp import oracles
 
@@ -74,8 +75,6 @@ RATED = {
             **SIZE, dimension=DIMENSION, horizon=h, rate=r, support=SUPPORT, intercept=False
         ),
     ),
-    "mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(TRANSITIONS, horizon=h, rate=r)),
-    "sparse mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(SPARSE, horizon=h, rate=r)),
     "basis": (SIMPLEX, lambda h, r: oracles.BasisDynamics(**SIZE, bases=DIMENSION, horizon=h, rate=r)),
 }
 
@@ -86,7 +85,7 @@ def _aggregate_rewards(horizon):
 
 
 def _aggregate_dynamics(horizon):
-    experts = [RATED[name][1](horizon, "guarded") for name in ("finite dynamics", "transition counts", "mixture")]
+    experts = [RATED[name][1](horizon, "guarded") for name in ("finite dynamics", "transition counts")]
     return oracles.AggregateDynamics(experts, horizon=horizon)
 
 
@@ -170,11 +169,28 @@ EPOCHS = {
     "epochs of least squares": (LABELS, lambda h: oracles.EpochRewards(OFFLINE["offline finite rewards"][1](h))),
 }
 
-EVERY = {f"{name}, {rate}": (contexts, rate, build) for name, (contexts, build) in RATED.items() for rate in RATES}
+EVERY = {
+    f"{name}, {rate}": (contexts, lambda h, build=build, rate=rate: build(h, rate))
+    for name, (contexts, build) in RATED.items()
+    for rate in RATES
+}
+EVERY |= UNRATED | OFFLINE | EPOCHS
+"""Every class and rate, built by (horizon)."""
+
+# A class has its usual rate and, of two classes in three, one of the others; the rest is for `make test-all`.
+QUICK = {f"{name}, {rate}" for number, name in enumerate(RATED) for rate in ("guarded", RATES[number % 3])}
+SAMPLED = [
+    pytest.param(name, marks=pytest.mark.slow if name.endswith(RATES) and name not in QUICK else ()) for name in EVERY
+]
+"""The parameters of tests that take some time for each oracle."""
+
+
+def build_oracle(name, horizon):
+    """Return (contexts, oracle) by its name."""
+    contexts, build = EVERY[name]
+    return contexts, build(horizon)
 
 
 def each_oracle(horizon):
     """Return name -> (contexts, oracle), for every class and rate."""
-    rated = {name: (contexts, build(horizon, rate)) for name, (contexts, rate, build) in EVERY.items()}
-    others = UNRATED | OFFLINE | EPOCHS
-    return rated | {name: (contexts, build(horizon)) for name, (contexts, build) in others.items()}
+    return {name: build_oracle(name, horizon) for name in EVERY}

@@ -65,13 +65,6 @@ def step_dependent_dynamics(rng: np.random.Generator, size: Size) -> Game:
     return finite_dynamics(rng, size, size.horizon)
 
 
-def mixture_dynamics(rng: np.random.Generator, size: Size) -> Game:
-    tables = transitions(rng, size, size.contexts, rng.integers(2, 4))
-    weights = np.concatenate([np.eye(tables.shape[1]), rng.dirichlet(np.full(tables.shape[1], 0.5), 40)])
-    oracle = oracles.MixtureDynamics(lambda c: tables[c], horizon=size.horizon, rate=rate(rng))
-    return Game(oracle, range(size.contexts), np.einsum("mn,cnsat->cmsat", weights, tables))
-
-
 def basis_dynamics(rng: np.random.Generator, size: Size) -> Game:
     support, count = mask(rng, size), int(rng.integers(1, 4))
     contexts = rng.dirichlet(np.full(count, 0.5), size.contexts)
@@ -156,7 +149,6 @@ def stepwise_rewards(rng: np.random.Generator, size: Size) -> Game:
 MAKERS: tuple[Maker, ...] = (
     finite_dynamics,
     step_dependent_dynamics,
-    mixture_dynamics,
     basis_dynamics,
     softmax_dynamics,
     count_dynamics,

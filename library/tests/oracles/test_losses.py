@@ -15,7 +15,7 @@ from omg_cmdp.oracles import (
     StepwiseRewards,
 )
 from omg_cmdp.oracles.compiled import losses as compiled
-from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, exponential_weights, loss_of
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, exponential_weights, loss_of, read_episode
 
 STATES, ACTIONS, HORIZON = 3, 2, 3
 CONTEXT = np.array([0.6, -0.3])
@@ -109,9 +109,9 @@ def test_locate_is_the_index_of_a_flat_table(steps, rng):
 def test_an_episode_is_read_into_the_cells_of_a_flat_table(steps, rng):
     states, actions, next_states, rewards = (*(rng.integers(n, size=6) for n in (4, 3, 4)), rng.random(6))
     layers = (np.arange(6),) if steps else ()
-    squares, logs = SQUARE.read((*steps, 4, 3), 6, states, actions, rewards), (*steps, 4, 3, 4)
+    squares, logs = read_episode(SQUARE, (*steps, 4, 3), 6, states, actions, rewards), (*steps, 4, 3, 4)
     np.testing.assert_array_equal(squares.cells, np.ravel_multi_index((*layers, states, actions), (*steps, 4, 3)))
-    episode = LOG.read(logs, 6, states, actions, next_states)
+    episode = read_episode(LOG, logs, 6, states, actions, next_states)
     np.testing.assert_array_equal(episode.pairs, squares.cells)
     np.testing.assert_array_equal(episode.cells, np.ravel_multi_index((*layers, states, actions, next_states), logs))
 
@@ -132,7 +132,7 @@ def test_what_is_out_of_range_is_named(loss, shape, place, bad, message):
     episode = [np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64), np.zeros(6, type(bad))]
     episode[place][4] = bad
     with pytest.raises(ValueError, match=message):
-        loss.read(shape, 6, *episode)
+        read_episode(loss, shape, 6, *episode)
 
 
 def test_the_substitution_mixes_at_rate_two(rng):

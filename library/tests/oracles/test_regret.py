@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 from library.tests.oracles.catalogue import DIMENSION, RATED, STATES, UNRATED
 from omg_cmdp.checks import OUTCOMES, VISITS, challenge
 from omg_cmdp.oracles import AggregateDynamics, FiniteDynamics, FiniteRewards, KnownDynamics, StepwiseDynamics
-from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
 
 # horizon -> episodes: roughly, the longer the one, the fewer of the other.
 LENGTHS = {1: 300, 2: 200, 5: 120, 10: 80, 50: 30}
@@ -78,30 +77,14 @@ def test_regret_without_a_choice_of_rates_is_within_the_bound(name, horizon, out
 @each_outcome
 @lengths(1, 5, 50)
 @pytest.mark.parametrize("rate", ["guarded", "proven"])
-@pytest.mark.parametrize("name", ["mixture", "sparse mixture", "basis", "softmax", "sparse softmax"])
+@pytest.mark.parametrize("name", ["basis", "softmax", "sparse softmax"])
 def test_regret_against_a_comparator_found_by_optimisation(name, rate, horizon, outcomes, rng):
     """Classes whose best function has no closed form: any function of the class is a comparator, a good one is best."""
     contexts, build = RATED[name]
     oracle = build(horizon, rate)
     record = challenged(oracle, contexts, horizon, outcomes, "one pair", rng)
-    comparator = {"mixture": best_mixture, "sparse mixture": best_mixture, "basis": best_basis}.get(name, best_softmax)
-    check(oracle, record, comparator(oracle, record))
-
-
-def best_mixture(oracle, record):
-    """EM for the weights of known tables."""
-    seen = np.concatenate(
-        [
-            oracle.forecasters.prepare(c).tables[:, s, a, n]
-            for c, s, a, n in zip(record.contexts, record.states, record.actions, record.outcomes, strict=True)
-        ],
-        axis=1,
-    )
-    seen = seen + SMALLEST_PROBABILITY
-    weights = np.full(len(seen), 1.0 / len(seen))
-    for _ in range(500):
-        weights *= (seen / (weights @ seen)).mean(axis=1)
-    return -np.log(weights @ seen).sum()
+    best = best_basis if name == "basis" else best_softmax
+    check(oracle, record, best(oracle, record))
 
 
 def best_basis(oracle, record):

@@ -86,6 +86,9 @@ def cells(**more):
     return lambda: {"space": SPACE, "cover": rivals.PerContext(), **RANGES, **more}
 
 
+LIMITS = {"costs": np.ones((1, S, A)), "budgets": [1.0]}
+
+
 def bandit(rewards, **options):
     return lambda: {
         "space": ONE_STEP,
@@ -238,7 +241,6 @@ EXAMPLES = {
         **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0, "intercept": True},
     },
     "oracles.LogLossRewards": lambda: {**MADE, "rate": "proven"},
-    "oracles.MixtureDynamics": lambda: {**KERNEL_CLASS, "rate": "guarded"},
     "oracles.OfflineFiniteDynamics": lambda: {**KERNEL_CLASS, "smoothing": 0.01, "support": None},
     "oracles.OfflineFiniteRewards": lambda: dict(MADE),
     "oracles.OfflineLeastSquaresDynamics": lambda: dict(KERNEL_CLASS),
@@ -277,6 +279,11 @@ EXAMPLES = {
     "rivals.UCBVI": lambda: {"space": SPACE, "cover": rivals.PerContext(), "scale": 1.0, "delta": 0.1, **RANGES},
     "rivals.MVP": cells(scale=0.1, constants=(3.4, 2.0, 17.0), delta=0.1),
     "rivals.UCBVIBF": cells(scale=0.1, constants=(8.0, 4.0, 1e4), delta=0.1),
+    "rivals.Clipped": model_agent(**LIMITS),
+    "rivals.LagrangianGreedy": model_agent(step=0.1, cover=rivals.PerContext(), **LIMITS),
+    "rivals.OptCMDP": cells(scale=0.1, delta=0.1, **LIMITS),
+    "rivals.OptPess": cells(scale=0.1, delta=0.1, **LIMITS),
+    "rivals.OptPrimalDual": cells(scale=0.1, delta=0.1, policy_step=0.5, price_step=0.1, **LIMITS),
     "rivals.VIDS": model_agent(draws=4, seed=1),
     "agents.Anytime": lambda: {"delta": 0.1},
     "rivals.Boltzmann": model_agent(gamma=2.0),
@@ -310,8 +317,11 @@ EXAMPLES = {
     "worlds.LinearWorld": lambda: {**LINEAR, "reward_class_size": 4, "transition_class_size": 4, **WORLD_OPTIONS},
     "worlds.LongDecoy": lambda: {"horizon": 4, "reward_class_size": 4, **WORLD_OPTIONS},
     "worlds.LowerBound": lambda: {**SIZES, "episodes": 100, **WORLD_OPTIONS},
+    "worlds.Maintenance": lambda: {"hours": 2.0, "parts": 0.5, "horizon": 3, **WORLD_OPTIONS},
     "worlds.NoisyRoom": lambda: {"states": 4, "horizon": 3, "exit": 0.1, **WORLD_OPTIONS},
+    "worlds.Reminders": lambda: {"budget": 1.0, "horizon": 3, **WORLD_OPTIONS},
     "worlds.RiverSwim": lambda: {"states": 4, "horizon": 4, "transition_class_size": 4, **WORLD_OPTIONS},
+    "worlds.SideEffects": lambda: {"budget": 0.5, "horizon": 3, **WORLD_OPTIONS},
     "worlds.SoftmaxWorld": lambda: {**LINEAR, "weight_norm": 2.0, "reward_class_size": 4, **WORLD_OPTIONS},
     "worlds.TreatmentTrial": lambda: {"horizon": 2, "context_count": 3, "misspecification": 0.1, "seed": 1},
     "environments.Bins": lambda: {"bins": 2, "strategy": "uniform"},
@@ -418,8 +428,6 @@ EXAMPLES = {
         **{"propensity": "propensity", "next_state": "next_state", "terminated": None},
         **{"states": list(range(SPACE.states)), "actions": list(range(SPACE.actions))},
     },
-    "logs.FeatureRanking": lambda: {"suggestions": ()},
-    "logs.suggest_features": lambda: {"log": a_log(count=40), "folds": 2, "seed": 1},
     "logs.warm_start": lambda: {"agent": an_agent(), "log": a_log()},
     "theory.RegretCeiling": lambda: {"agent": an_agent(), "delta": 0.1, **pair()},
     "theory.Assumptions": lambda: {**GIVEN, "tuples": 12},
@@ -483,7 +491,6 @@ REASONS = {
     "oracles.adapters.TorchRewards": "the same",
     "omg_lab.Comparison": "made by `compare`; its methods are called",
     "planning.Solution": "a record that `plan` makes, and that checks nothing",
-    "logs.Suggestion": "a record that `suggest_features` makes, and that checks nothing",
     "logs.Improvement": "a record that `improvement` makes, and that checks nothing; its methods are called",
     "logs.Overlap": "a record that `estimate_propensities` makes, and that checks nothing",
     "logs.Estimate": "a record that estimators make, and that checks nothing; its methods are called",

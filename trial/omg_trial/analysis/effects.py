@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.validation import FloatArray
 from omg_trial.analysis.clustered import ClusteredEstimate, clustered_fit
@@ -86,8 +86,8 @@ def earned(trial: Trial, table: pandas.DataFrame) -> ClusteredEstimate:
 
     Both are from the same people: those whose probabilities were learned, if there is a control group. A reward is
     weighted by the product of π'/p over the steps of its episode so far, where p is the probability with which the
-    action was drawn, and π' the fixed one within the same rules: among the actions that could be drawn, and 1 where
-    nothing was drawn. It is therefore about episodes that begin where they have begun.
+    action was drawn, and π' the fixed one within the same rules: among the actions that could be drawn, as far as
+    weekly budgets allow, and 1 where nothing was drawn. It is about episodes that begin where they have begun.
 
     Parameters
     ----------
@@ -172,14 +172,27 @@ def fixed_weights(trial: Trial, table: pandas.DataFrame) -> FloatArray:
     """Return how much more probable an episode is by the fixed probabilities, within the rules, up to each decision."""
     chances = table[[f"probability_{name}" for name in trial.actions]].to_numpy(np.float64)
     drawn = np.array([trial.actions.index(name) if name in trial.actions else 0 for name in table["drawn"].fillna("")])
-    fixed = np.where(chances > 0.0, trial.fallback, 0.0)
-    total = fixed.sum(axis=1)
+    fixed = fixed_probabilities(trial, chances > 0.0)
     rows = np.arange(len(table))
-    known = np.isfinite(chances).all(axis=1) & (total > 0.0)
+    known = np.isfinite(chances).all(axis=1) & np.isfinite(fixed).all(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(known, fixed[rows, drawn] / total / chances[rows, drawn], 1.0)
+        ratios = np.where(known, fixed[rows, drawn] / chances[rows, drawn], 1.0)
     ordered = table.assign(ratio=ratios).sort_values(["episode", "step"])
     return np.asarray(ordered.groupby("episode")["ratio"].cumprod().reindex(table.index), dtype=np.float64)
+
+
+def fixed_probabilities(trial: Trial, possible: NDArray[np.bool_]) -> FloatArray:
+    """Return the fixed probabilities among the actions that are possible, (..., A), as the rules let them be played.
+
+    A weekly budget of m in N decisions lowers one that is above m/N to m/N, every time; the actions without a budget
+    share the rest.
+    """
+    budgets, week = trial.limits.mean, trial.limits.decisions_per_week or 1
+    most = np.array([budgets.get(action, np.inf) / week for action in range(len(trial.actions))])
+    lowered, free = np.minimum(trial.fallback, most), np.isinf(most)
+    fixed = np.where(free, lowered / max(lowered[free].sum(), 1e-300) * (1.0 - lowered[~free].sum()), lowered)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(possible, fixed, 0.0) / (possible * fixed).sum(axis=-1, keepdims=True))
 
 
 def _indicators(values: ArrayLike, groups: ArrayLike) -> FloatArray:

@@ -221,7 +221,8 @@ def show_replay(found: Replay) -> None:
         typer.echo("NOT equal to the log; perhaps that was written by another version.")
         raise typer.Exit(1)
     if found.gone:
-        gone = ", ".join(name if name.startswith("the") else f"{count} {name}" for name, count in found.gone.items())
+        policies = counted(found.gone["policies"], "policy", "policies")
+        gone = ", ".join(policies if name == "policies" else name for name in found.gone)
         typer.echo(f"Not computed again, as people were erased whose data they need: {gone}.")
     if found.gone and found.bits:
         typer.echo("All else is equal to the log, bit for bit.")

@@ -1,11 +1,11 @@
 """The calls of a trial and their answers: one set of pydantic models, made from the trial file.
 
 They parse what arrives, are the types of what goes on inside, and are the OpenAPI document. A call is checked once,
-where it enters: by FastAPI over HTTP, or by `Contract.parse` for a caller in this process.
+where it enters, by the same models over HTTP and for a caller in this process.
 """
 
 from omg_trial.contract.calls import KEY, KEY_RULE, Answer, Call, KeyedCall, OlderLog, OutsideConsent, Refusal
-from omg_trial.contract.models import Contract, context_text, describe_problem
+from omg_trial.contract.models import Contract, context_text, describe_problem, read_fields, read_target
 
 __all__ = [
     "KEY",
@@ -19,4 +19,6 @@ __all__ = [
     "Refusal",
     "context_text",
     "describe_problem",
+    "read_fields",
+    "read_target",
 ]

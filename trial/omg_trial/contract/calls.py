@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 import re
-import zoneinfo
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from omg_trial.trial_file import kinds
 
 CAUSES = Literal["finished", "dropped out", "overdue", "other"]
 
@@ -49,25 +50,8 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _printable(text: str) -> str:
-    if not text.strip() or not text.isprintable():
-        raise ValueError("give a reason, in printable characters")
-    return text
-
-
-def _zone(name: str) -> str:
-    try:
-        zoneinfo.ZoneInfo(name)
-    except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
-        raise ValueError("give a time zone such as Europe/Berlin") from None
-    return name
-
-
 def _day(text: str) -> str:
-    try:
-        datetime.date.fromisoformat(text)
-    except ValueError:
-        raise ValueError("give a date such as 2026-11-02") from None
+    kinds.date(text)
     return text
 
 
@@ -90,10 +74,12 @@ Episode = Annotated[int, Field(ge=1, le=2**53), WHOLE]
 Step = Annotated[int, Field(ge=0), WHOLE]
 Count = Annotated[int, Field(ge=0, le=10**9), WHOLE]
 Note = Annotated[str, Field(min_length=1, max_length=2000, examples=["The app's team has a mend; out tomorrow."])]
-Cause = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_printable)]
-Zone = Annotated[str, Field(max_length=60, examples=["Europe/Berlin"]), AfterValidator(_zone)]
+Cause = Annotated[str, Field(min_length=1, max_length=500), kinds.Printable]
+Zone = Annotated[kinds.Zone, Field(max_length=60, examples=["Europe/Berlin"])]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-02"]), AfterValidator(_day)]
 DeviceTime = Annotated[str, Field(max_length=40, examples=["2026-11-02T09:00:00+01:00"]), AfterValidator(_with_zone)]
+TARGETS: dict[str, Any] = {"episode": Episode, "incident": Episode, "person": Person}
+"""What a call can be about, if that is no field of it: over HTTP the path names it."""
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 

@@ -15,7 +15,7 @@ from omg_cmdp.contexts import context_to_json
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_trial.contract import calls
 from omg_trial.contract.answers import Decided
-from omg_trial.contract.calls import STRICT, WHOLE, Call, Episode, Person, Refusal
+from omg_trial.contract.calls import STRICT, WHOLE, Call, Refusal
 from omg_trial.trial_file.trial import Trial
 
 LONGEST_TEXT = 100
@@ -58,14 +58,26 @@ class Contract:
         if name not in self.calls:
             raise Refusal(404, f"there is no call {name!r:.60}; there are {', '.join(self.calls)}")
         # Over HTTP the path names the episode or the person; here it is a field like the others.
-        rest, model, target = dict(fields), self.calls[name], None
-        try:
-            if (about := model.target) is not None:
-                named = {key: rest.pop(key) for key in [about] if key in rest}
-                target = _TARGETS[about].model_validate(named).model_dump()[about]
-            return model.model_validate(rest), target
-        except pydantic.ValidationError as error:
-            raise Refusal(422, describe_problem(error.errors())) from None
+        rest, model = dict(fields), self.calls[name]
+        target = None if model.target is None else read_target(model.target, rest.pop(model.target, None))
+        return read_fields(model, rest), target
+
+
+def read_fields(model: type[AnyModel], fields: Mapping[str, Any]) -> AnyModel:
+    """Return the checked fields of a call; `Refusal` names the first that is wrong."""
+    try:
+        return model.model_validate(fields)
+    except pydantic.ValidationError as error:
+        raise Refusal(422, describe_problem(error.errors())) from None
+
+
+def read_target(kind: str, value: Any, *, in_path: bool = False) -> int | str:
+    """Return the episode, person or incident that a call is about; in a path a number is a text."""
+    try:
+        found: int | str = _TARGETS[kind].validate_python(value, strict=not in_path)
+    except pydantic.ValidationError as error:
+        raise Refusal(404 if in_path else 422, describe_problem([{**error.errors()[0], "loc": (kind,)}])) from None
+    return found
 
 
 def context_text(trial: Trial, context: Any) -> str:
@@ -128,11 +140,7 @@ def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
     return f"`{field:.60}`: {first['msg'].removeprefix('Value error, ')}"
 
 
-_TARGETS: dict[str, type[BaseModel]] = {
-    "episode": pydantic.create_model("OfEpisode", __config__=STRICT, episode=(Episode, ...)),
-    "incident": pydantic.create_model("OfIncident", __config__=STRICT, incident=(Episode, ...)),
-    "person": pydantic.create_model("OfPerson", __config__=STRICT, person=(Person, ...)),
-}
+_TARGETS = {name: pydantic.TypeAdapter[Any](kind) for name, kind in calls.TARGETS.items()}
 
 
 def _narrow(model: type[AnyModel], **types: Any) -> type[AnyModel]:

@@ -53,23 +53,25 @@ def live_log(trial: Trial, events: Iterable[Event], policy: FloatArray | None = 
 
 def log_of(trial: Trial, records: Iterable[Record], policy: FloatArray | None = None) -> Log:
     """Return some episodes of a trial as a log."""
-    log = Log(trial.space, reward_range=trial.reward_range)
-    for record in records:
-        if (example := record.example(trial.missing_reward)) is None:
-            continue
-        chances = [_propensity(record.choices[step], step, policy) for step in range(len(example.actions))]
-        steps = chances.index(None) if None in chances else len(chances)
-        if steps:
-            log.add(
-                Episode(
-                    context=trial.context(record.context),
-                    states=example.states[: steps + 1],
-                    actions=example.actions[:steps],
-                    rewards=example.rewards[:steps],
-                    propensities=chances[:steps],  # type: ignore[arg-type]
-                )
-            )
-    return log
+    found = (episode_of(trial, record, policy) for record in records)
+    return Log(trial.space, [each for each in found if each is not None], reward_range=trial.reward_range)
+
+
+def episode_of(trial: Trial, record: Record, policy: FloatArray | None = None) -> Episode | None:
+    """Return an episode as far as it is known; None if nothing is."""
+    if (example := record.example(trial.missing_reward)) is None:
+        return None
+    chances = [_propensity(record.choices[step], step, policy) for step in range(len(example.actions))]
+    steps = chances.index(None) if None in chances else len(chances)
+    if not steps:
+        return None
+    return Episode(
+        context=trial.context(record.context),
+        states=example.states[: steps + 1],
+        actions=example.actions[:steps],
+        rewards=example.rewards[:steps],
+        propensities=chances[:steps],  # type: ignore[arg-type]
+    )
 
 
 def _propensity(choice: StepDecision, step: int, policy: FloatArray | None) -> float | None:

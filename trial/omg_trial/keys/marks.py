@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 ALIAS = "~"
 """What the name of nobody begins with: an alias is no name, and has no other alias."""
 
@@ -16,8 +17,8 @@ def keyed(secret: str | bytes, *parts: str) -> str:
     >>> keyed("a", "key", "k1") != keyed("b", "key", "k1")
     True
     """
-    text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
-    return hmac.new(secret if isinstance(secret, bytes) else secret.encode(), text.encode(), hashlib.sha256).hexdigest()
+    key = secret if isinstance(secret, bytes) else secret.encode()
+    return hmac.digest(key, _encode(parts).encode(), "sha256").hex()
 
 
 def alias_of(secret: str, person: str) -> str:

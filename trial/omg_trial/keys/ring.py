@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import sqlite3
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ class KeyRing:
         """Empty if there is no key file yet."""
         self._keys: dict[str, bytes | None] = {}
         self._new: set[str] = set()
+        self._file: sqlite3.Connection | None = None
         if path is not None and path.exists():
             self._load(path)
 
@@ -172,19 +174,39 @@ class KeyRing:
         key = known.get(name) or self._keys.get(name)
         return name, key, self.mark("row", name, "" if key is None else key.hex())
 
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self, path: Path) -> sqlite3.Connection:
+        """Return the file to write to. SQLite refuses a file that was moved away since, and so makes no second one."""
+        if self._file is None:
+            # Not made here: if somebody has moved it away, a new one would lack all other keys.
+            self._file = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
+            )
+            weakref.finalize(self, self._file.close)
+            for pragma in ("journal_mode = TRUNCATE", "synchronous = EXTRA", "secure_delete = ON"):
+                self._file.execute(f"PRAGMA {pragma}").close()
+        return self._file
+
     def _write(self, names: list[str], *, vacuum: bool = False) -> None:
         if self.path is None:
             return
-        # Not made here: if somebody has moved it away, a new one would lack all other keys.
-        with contextlib.closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", uri=True)) as file:
-            file.execute("PRAGMA synchronous = EXTRA").close()
-            file.execute("PRAGMA secure_delete = ON").close()
+        try:
+            file = self._open(self.path)
             with file:
-                file.execute("BEGIN")  # the table and its first rows are there together, or not at all
-                file.execute("CREATE TABLE IF NOT EXISTS keys (name TEXT PRIMARY KEY, key BLOB, mark TEXT NOT NULL)")
+                file.execute("BEGIN IMMEDIATE")
+                if "secret" in names:  # the table is there with its first rows, or not at all
+                    file.execute("CREATE TABLE keys (name TEXT PRIMARY KEY, key BLOB, mark TEXT NOT NULL)")
                 file.executemany("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", map(self._row, names))
             if vacuum:
                 file.execute("VACUUM")
+        except BaseException:
+            self.close()
+            raise
 
     def _load(self, path: Path) -> None:
         wrong = f"the key file {path} is damaged, or no key file: restore its newest copy"

@@ -49,7 +49,7 @@ _snapshots = sql.Table(
 )
 
 
-_BY_KEY = sql.select(_events).where(_events.c.key == sql.bindparam("key"))
+_BY_KEYS = sql.select(_events).where(_events.c.key.in_(sql.bindparam("keys", expanding=True)))
 _AFTER = sql.select(_events).where(_events.c.number > sql.bindparam("number")).order_by(_events.c.number).limit(FETCHED)
 _LAST_SNAPSHOT = sql.select(_snapshots).order_by(_snapshots.c.number.desc()).limit(1)
 
@@ -161,7 +161,8 @@ class Database:
         self.keys.found()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database, and of the key file."""
+        self.keys.close()
         if self._connection is not None:
             self._forgotten.detach()
             with contextlib.suppress(SQLAlchemyError):
@@ -198,9 +199,9 @@ class Database:
             connection.execute(_events.insert(), rows)
             connection.commit()
 
-    def answered(self, key: str) -> Event | None:
-        """Return the event that answers a call with this key."""
-        return next((self._event(row) for row in self._rows(_BY_KEY, key=key)), None)
+    def answered(self, keys: Sequence[str]) -> dict[str, Event]:
+        """Return the events that answer calls with these keys, by key."""
+        return {row.key: self._event(row) for row in self._rows(_BY_KEYS, keys=keys)} if keys else {}
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""

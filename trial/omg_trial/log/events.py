@@ -19,6 +19,10 @@ from omg_cmdp.validation import instance_of
 from omg_trial.keys.ring import KeyRing
 
 FIRST_HASH = "0" * 64
+MARK = re.compile("([1-9][0-9]{0,15}):([0-9a-f]{64})")
+"""NUMBER:HASH of an event."""
+# Sorted keys and no spaces: the same content has the same hash on every machine.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 _quoted = json.encoder.encode_basestring
 """A text as `canonical` has it."""
 
@@ -106,8 +110,7 @@ def canonical(content: Any) -> str:
     >>> canonical({"b": 0.1, "a": [1, None]})
     '{"a":[1,null],"b":0.1}'
     """
-    # Sorted keys and no spaces: the same content has the same hash on every machine.
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _encode(content)
 
 
 def digest(content: Any) -> str:
@@ -132,7 +135,7 @@ def parse_mark(text: str) -> tuple[int, str]:
     >>> parse_mark("3:" + "ab" * 32)[0]
     3
     """
-    found = re.fullmatch(r"([1-9][0-9]{0,15}):([0-9a-f]{64})", text)
+    found = MARK.fullmatch(text)
     if found is None:
         raise ValueError(f"give a mark as NUMBER:HASH, as `omg-trial replay` prints it, got {text!r:.90}")
     return int(found[1]), found[2]

@@ -8,7 +8,7 @@ import numpy as np
 
 from omg_cmdp.validation import FloatArray
 from omg_trial.analysis.clustered import ClusteredEstimate
-from omg_trial.analysis.effects import arm_difference, earned, treatment_effect
+from omg_trial.analysis.effects import arm_difference, earned, fixed_probabilities, treatment_effect
 from omg_trial.export.decisions import decisions
 from omg_trial.rehearsal.player import Player
 
@@ -72,7 +72,7 @@ def fixed_means(player: Player, table: pandas.DataFrame) -> FloatArray:
     Somebody who is not available has the trial's action for that, or none, as often as the script says.
     """
     trial, known = player.trial, {}
-    policy, missing = trial.fixed_policy()[0], player.script.unavailable
+    policy, missing = fixed_probabilities(trial, trial.fixed_policy()[0] > 0.0), player.script.unavailable
     for episode in table["episode"].unique():
         phone, first, day = player.of_episode[episode]
         here = (np.array(trial.states) == first).astype(np.float64)

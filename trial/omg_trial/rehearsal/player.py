@@ -102,7 +102,7 @@ class Player:
         slots = range(self.days * self.per_day)
         zones = sorted({phone.zone for phone in self.phones})
         moments = sorted((self._time(slot, zone), slot, zone) for slot in slots for zone in zones)
-        done, today = 0.0, -1
+        done, today, last = 0.0, -1, moments[-1][2]
         for now, slot, zone in moments:
             self.now, day = now, slot // self.per_day
             if day > today:
@@ -112,6 +112,8 @@ class Player:
             self._incidents(done, part)
             done = part
             self._play_slot([phone for phone in self.phones if phone.zone == zone and phone.here], slot, day)
+            if zone == last and (slot + 1) % self.trial.space.horizon == 0:
+                self._learn(always=not self.trial.learn_after)
         self.now += datetime.timedelta(days=4)
         self._send_late()
         self._learn(always=True)
@@ -199,7 +201,7 @@ class Player:
         if step == self.trial.space.horizon - 1:
             self._ask([("close", {"episode": each.episode}) for each in phones])
         self._send_late()
-        self._learn(always=not self.trial.learn_after and step == self.trial.space.horizon - 1)
+        self._learn()
 
     def _react(self, phone: Phone, episode: int, step: int, action: str | None, day: int) -> list[Call]:
         """Let a person react, and return what the app reports at once."""
@@ -225,7 +227,7 @@ class Player:
         self._late = [each for each in self._late if each[0] > self.now]
         self._ask(due)
 
-    def _learn(self, *, always: bool) -> None:
+    def _learn(self, *, always: bool = False) -> None:
         """Learn if it is due, as the service would, or as somebody does every evening."""
         if always and self.desk.state.learning is None:
             self._ask([("learn", {})])

@@ -108,6 +108,14 @@ def _rules(trial: Trial) -> Iterator[str]:
             f"average there are at most: {_counts(trial.actions, trial.limits.mean)}; evenly over the week, and never "
             "below the floor."
         )
+        week = trial.limits.decisions_per_week or 1
+        above = {each: float(trial.fallback[each]) * week for each in trial.limits.mean}
+        above = {each: wanted for each, wanted in above.items() if wanted > trial.limits.mean[each] + 1e-9}
+        if above:
+            yield (
+                f"The fixed probabilities would want more, {_counts(trial.actions, above)}, and are lowered too: the "
+                "control group does not play them as they are in the file."
+            )
     for word, limits in (("most", trial.limits.most), ("least", trial.limits.least)):
         if limits:
             yield f"At {word}, for each person and week, without exception: {_counts(trial.actions, limits)}."

@@ -78,6 +78,7 @@ class _Floored(Oracle, Generic[AnyOracle]):
 
     def __init__(self, oracle: AnyOracle, floor: Floor) -> None:
         self.oracle, self.floor, self.horizon = oracle, floor, oracle.horizon
+        self.surely_learns = oracle.surely_learns
 
     @property
     def loss(self) -> float:  # type: ignore[override]

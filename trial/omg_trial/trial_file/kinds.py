@@ -17,7 +17,7 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _printable(text: str) -> str:
     if not text.strip() or not text.isprintable():
-        raise ValueError("use printable characters")
+        raise ValueError("use printable characters, and not only spaces")
     return text
 
 
@@ -31,11 +31,12 @@ def _known_zone(name: str) -> str:
     try:
         zoneinfo.ZoneInfo(name)
     except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
-        raise ValueError("give a time zone such as 'Europe/Berlin'") from None
+        raise ValueError("give a time zone such as Europe/Berlin") from None
     return name
 
 
-def _date(value: Any) -> datetime.date:
+def date(value: Any) -> datetime.date:
+    """Return a date of TOML, or of its text."""
     try:
         day = datetime.date.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
@@ -66,7 +67,8 @@ Positive = Annotated[float, Field(gt=0.0, le=1e6)]
 Seconds = Annotated[float, Field(ge=0.0)]
 Hours = Annotated[float, Field(ge=0.0, le=1e5)]
 Megabytes = Annotated[float, Field(ge=0.0)]
-PrintableName = Annotated[Name, AfterValidator(_printable)]
+Printable = AfterValidator(_printable)
+PrintableName = Annotated[Name, Printable]
 Zone = Annotated[str, AfterValidator(_known_zone)]
-Day = Annotated[datetime.date, BeforeValidator(_date)]
+Day = Annotated[datetime.date, BeforeValidator(date)]
 TimeOfDay = Annotated[datetime.time, BeforeValidator(_time_of_day)]

@@ -131,12 +131,13 @@ class LossWatch:
     def _judge(self, policy: FloatArray, path: Trajectory, followed: bool) -> None:
         low, high = self.trial.reward_range
         most, settled = self.trial.space.horizon * (high - low), 0.0
-        if followed:
-            lost = self._ceiling.loss(path.context, policy)
-            most, settled = min(most, lost.most), lost.settled
+        if not steps_may_differ(self.trial):  # else nothing can be said, and nothing is computed
+            if followed:
+                lost = self._ceiling.loss(path.context, policy)
+                most, settled = min(most, lost.most), lost.settled
+            self._ceiling.learn(path)
         self._most.append(most)
         self._settled.append(settled)
-        self._ceiling.learn(path)
 
     def _summary(self, now: datetime.datetime) -> Losses:
         reason = self._ceiling.reason

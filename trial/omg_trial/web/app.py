@@ -1,31 +1,28 @@
 """The application: paths, roles, keys and limits. Every call is checked here, by the models of the trial's contract."""
 
-import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Header, Path, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from omg_trial.contract import KEY, KEY_RULE, KeyedCall, OlderLog, Refusal, answers, calls, describe_problem
+from omg_trial.contract import KeyedCall, OlderLog, Refusal, answers, describe_problem, read_fields, read_target
 from omg_trial.desk import Desk
 from omg_trial.handlers.episodes import show_policy
 from omg_trial.log.database import StoreError
 from omg_trial.log.events import canonical
 from omg_trial.service import Service
 from omg_trial.tokens import RATES, Token, Tokens
+from omg_trial.web.calls import JSON, documented, json_object, key_and_seen, route_of
 from omg_trial.web.metrics import Metrics
 from omg_trial.web.views import add_views
-
-LARGEST_BODY = 64 * 1024
-_JSON = "application/json"
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": answers.ErrorAnswer, "description": text}
@@ -44,30 +41,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 
-Key = Annotated[str, Header(alias="Idempotency-Key", pattern=f"^{KEY.pattern}$")]
-Seen = Annotated[str | None, Header(alias="Log-Seen", pattern=r"^[1-9][0-9]{0,15}:[0-9a-f]{64}$")]
-"""The last `Log-Head` that the caller received. A log without this event is not the one that the caller knows."""
 _bearer = HTTPBearer(auto_error=False)
-
-
-async def _episode(episode: Annotated[calls.Episode, Path()]) -> int:
-    return episode
-
-
-async def _person(person: Annotated[calls.Person, Path()]) -> str:
-    return person
-
-
-async def _incident(incident: Annotated[calls.Episode, Path()]) -> int:
-    return incident
-
-
-async def _nothing() -> None:
-    return None
-
-
-_TARGETS = {"episode": _episode, "person": _person, "incident": _incident, None: _nothing}
-"""Reads what a call is about from its path."""
 
 
 def make_app(service: Service, tokens: Tokens) -> FastAPI:
@@ -99,7 +73,6 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
         responses=_REFUSALS,
     )
     gate = _Gate(tokens)
-    by_app, by_phone, by_administrator = gate.of("app"), gate.of("app", "phone"), gate.of("administrator")
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(StoreError, _not_kept)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -108,49 +81,66 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     app.state.process, metrics = service.process, Metrics()
     add_views(app, service, metrics, gate.of)
 
-    def add_call(path: str, name: str, answer: type[BaseModel], role: Any) -> None:
-        model = offered.calls[name]
+    def add_route(
+        path: str,
+        name: str,
+        model: type[BaseModel],
+        answer: type[BaseModel],
+        of: Sequence[str],
+        call: Callable[..., Any],
+    ) -> None:
+        app.router.add_api_route(
+            path,
+            documented(model, Annotated[Token, gate.of(*of)]),
+            methods=["POST"],
+            response_model=answer,
+            operation_id=name.replace(" ", "_"),
+            route_class_override=route_of(call),
+        )
 
-        @app.post(path, response_model=answer, operation_id=name.replace(" ", "_"))
-        async def call(
-            body: model,  # type: ignore[valid-type]
-            key: Key,
-            target: Annotated[Any, Depends(_TARGETS[model.target])],
-            token: Annotated[Token, role],
-            seen: Seen = None,
-        ) -> Response:
-            with metrics.seconds.labels(name).time():
-                request = KeyedCall(body, target, key, seen, token.actor, token.person)
-                made = await asyncio.wrap_future(service.submit(request))
+    def add_call(path: str, name: str, answer: type[BaseModel], *roles: str) -> None:
+        model, seconds = offered.calls[name], metrics.seconds.labels(name)
+
+        async def call(scope: Scope, body: bytes) -> Response:
+            headers = dict(scope["headers"])
+            token = gate.check(headers, roles)
+            key, seen = key_and_seen(headers)
+            about = model.target and read_target(model.target, scope["path_params"][model.target], in_path=True)
+            fields = read_fields(model, json_object(headers, body))
+            with seconds.time():
+                made = await service.ask(KeyedCall(fields, about, key, seen, token.actor, token.person))
             if name == "erase":
-                tokens.forget(target)  # those of their phones, which name them
+                tokens.forget(str(about))  # those of their phones, which name them
             # The stored text as it is: a repeated call gets the same bytes.
-            return Response(made.text, media_type=_JSON, headers={"Log-Head": made.mark})
+            return Response(made.text, media_type=JSON, headers={"Log-Head": made.mark})
 
-    add_call("/v1/episodes", "open", answers.Opened, by_phone)
-    add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, by_phone)
-    add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, by_phone)
-    add_call("/v1/episodes/{episode}/close", "close", answers.Closed, by_phone)
-    add_call("/v1/people", "enrol", answers.Enrolled, by_app)
-    add_call("/v1/pause", "pause", answers.Steered, by_administrator)
-    add_call("/v1/resume", "resume", answers.Steered, by_administrator)
-    add_call("/v1/stop", "stop", answers.Steered, by_administrator)
-    add_call("/v1/publish", "publish", answers.Published, by_administrator)
-    add_call("/v1/people/{person}/withdraw", "withdraw", answers.Withdrawn, by_administrator)
-    add_call("/v1/people/{person}/erase", "erase", answers.Erased, by_administrator)
-    add_call("/v1/learn", "learn", answers.LearningStarted, by_administrator)
-    add_call("/v1/roll-back", "roll back", answers.RolledBack, by_administrator)
-    add_call("/v1/incidents/{incident}/acknowledge", "acknowledge", answers.Acknowledged, by_administrator)
+        add_route(path, name, model, answer, roles, call)
+
+    add_call("/v1/episodes", "open", answers.Opened, "app", "phone")
+    add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, "app", "phone")
+    add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, "app", "phone")
+    add_call("/v1/episodes/{episode}/close", "close", answers.Closed, "app", "phone")
+    add_call("/v1/people", "enrol", answers.Enrolled, "app")
+    add_call("/v1/pause", "pause", answers.Steered, "administrator")
+    add_call("/v1/resume", "resume", answers.Steered, "administrator")
+    add_call("/v1/stop", "stop", answers.Steered, "administrator")
+    add_call("/v1/publish", "publish", answers.Published, "administrator")
+    add_call("/v1/people/{person}/withdraw", "withdraw", answers.Withdrawn, "administrator")
+    add_call("/v1/people/{person}/erase", "erase", answers.Erased, "administrator")
+    add_call("/v1/learn", "learn", answers.LearningStarted, "administrator")
+    add_call("/v1/roll-back", "roll back", answers.RolledBack, "administrator")
+    add_call("/v1/incidents/{incident}/acknowledge", "acknowledge", answers.Acknowledged, "administrator")
 
     async def show(look: Callable[[Desk], BaseModel]) -> Response:
-        text = await asyncio.wrap_future(service.submit(lambda at: canonical(look(at).model_dump())))
-        return Response(text, media_type=_JSON)
+        return Response(await service.ask(lambda at: canonical(look(at).model_dump())), media_type=JSON)
 
-    @app.post(
-        "/v1/policy", response_model=answers.PolicyAnswer, dependencies=[gate.of("analyst")], operation_id="policy"
-    )
-    async def policy(body: offered.policy) -> Response:  # type: ignore[name-defined]
-        return await show(lambda at: show_policy(at.inputs(), body))
+    async def policy(scope: Scope, body: bytes) -> Response:
+        headers = dict(scope["headers"])
+        gate.check(headers, ["analyst"])
+        asked = read_fields(offered.policy, json_object(headers, body))
+        return await show(lambda at: show_policy(at.inputs(), asked))
+
+    add_route("/v1/policy", "policy", offered.policy, answers.PolicyAnswer, ["analyst"], policy)
 
     @app.get("/v1/health", response_model=answers.Health, operation_id="health")
     async def health() -> Response:
@@ -188,19 +178,24 @@ class _Gate:
         self._budgets: dict[str, tuple[float, float]] = {}
 
     def of(self, *roles: str) -> Any:
-        """Return the dependency of a path that needs one of these roles; it is the token. An administrator has all."""
+        """Return the dependency of a path that needs one of these roles; it is the token."""
 
-        async def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Token:
-            found = None if given is None else self._tokens.find(given.credentials)
-            if found is None:
-                raise Refusal(401, "send a token that the service knows: Authorization: Bearer ...")
-            if found.role not in (*roles, "administrator"):
-                needed = f"this path needs a token with the role {' or '.join(roles)}"
-                raise Refusal(403, f"{needed}; this one has the role {found.role}")
-            self._spend(found)
-            return found
+        async def check(request: Request, _: Annotated[Any, Depends(_bearer)]) -> Token:
+            return self.check(dict(request.scope["headers"]), roles)
 
         return Depends(check)
+
+    def check(self, headers: Mapping[bytes, bytes], roles: Sequence[str]) -> Token:
+        """Return the token of a request, which must have one of these roles; an administrator has all."""
+        scheme, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        found = self._tokens.find(given) if scheme.lower() == "bearer" else None
+        if found is None:
+            raise Refusal(401, "send a token that the service knows: Authorization: Bearer ...")
+        if found.role not in (*roles, "administrator"):
+            needed = f"this path needs a token with the role {' or '.join(roles)}"
+            raise Refusal(403, f"{needed}; this one has the role {found.role}")
+        self._spend(found)
+        return found
 
     def _spend(self, token: Token) -> None:
         now, rate = time.monotonic(), token.rate or RATES[token.role]
@@ -213,31 +208,18 @@ class _Gate:
 
 
 class _Door:
-    """Refuses a body that is too large before all of it is read; lets no cache on the way keep an answer."""
+    """Lets no cache on the way keep an answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        seen = 0
-
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > LARGEST_BODY:
-                raise HTTPException(413, f"the body has more than {LARGEST_BODY} bytes")
-            return message
-
         async def private(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).setdefault("Cache-Control", "no-store")
             await send(message)
 
-        await self.app(scope, counted, private)
+        await self.app(scope, receive, private)
 
 
 def _error(request: Request, status: int, message: str, **headers: str) -> JSONResponse:
@@ -262,16 +244,9 @@ async def _not_kept(request: Request, error: Exception) -> Response:
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """Name the field and the rule; values may be a person's data, and are not repeated."""
+    """Name the part of a path or a query that is wrong, and the rule; values may be a person's data."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    if first["loc"][:2] == ("header", "Idempotency-Key"):
-        return _error(request, 400, f"the header Idempotency-Key must be {KEY_RULE}: a new one for each call")
-    # Without the header FastAPI does not parse a body; a rule about several fields is a "value_error" of the body.
-    if first["type"] == "json_invalid" or (first["loc"] == ("body",) and first["type"] != "value_error"):
-        sent = request.headers.get("content-type", "none")
-        wrong = "" if sent.partition(";")[0].strip().lower() == _JSON else f"; this call has {sent:.60}"
-        return _error(request, 422, f"`body`: must be a JSON object, sent with Content-Type: {_JSON}{wrong}")
     return _error(request, 404 if first["loc"][0] == "path" else 422, describe_problem([first], skip=1))
 
 

@@ -56,11 +56,11 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[.
         look, now = (token.actor, what, person), time.monotonic()
         if now - looks.get(look, -math.inf) > LOOK_SECONDS:
             call = KeyedCall(Look(what=what, person=person), None, secrets.token_hex(16), actor=token.actor)
-            await asyncio.wrap_future(service.submit(call))
+            await service.ask(call)
             looks[look] = now
 
     async def seen() -> TrialView:
-        view: TrialView = await asyncio.wrap_future(service.submit(lambda desk: watch(desk, process)))
+        view: TrialView = await service.ask(lambda desk: watch(desk, process))
         return view
 
     @app.get("/v1/overview", response_model=dict[str, Any])
@@ -76,7 +76,7 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[.
     @app.get("/v1/people/{person}", response_model=dict[str, Any])
     async def look_at_person(person: Annotated[Person, Path()], token: Annotated[Token, reader]) -> Response:
         blinded = token.role == "blinded"
-        text = await asyncio.wrap_future(service.submit(lambda desk: canonical(history(desk, person, blinded=blinded))))
+        text = await service.ask(lambda desk: canonical(history(desk, person, blinded=blinded)))
         await note(token, "person", person)
         return Response(text, media_type="application/json", headers=PRIVATE)
 
@@ -85,7 +85,7 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[.
         def read(desk: Desk) -> list[Event]:
             return list(itertools.islice(desk.store.read(after), EVENTS))
 
-        events: list[Event] = await asyncio.wrap_future(service.submit(read))
+        events: list[Event] = await service.ask(read)
         lines = await asyncio.to_thread(lambda: [json.dumps(event.row) for event in events])
         return PlainTextResponse("".join(f"{line}\n" for line in lines), headers=PRIVATE)
 

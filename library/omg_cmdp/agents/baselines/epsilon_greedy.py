@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Unpack, final
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.baselines.uniform import uniform_policy
+from omg_cmdp.agents.budgets import BudgetedAgent, Told
 from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
-from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
@@ -22,8 +21,8 @@ CUBE_ROOT = Power(1.0, -1.0 / 3.0)
 
 
 @final
-class EpsilonGreedy(ModelAgent):
-    """Explore with probability min(1, ε) at each step.
+class EpsilonGreedy(BudgetedAgent):
+    """Explore with probability min(1, ε) at each step. Within budgets only the greedy part is.
 
     Parameters
     ----------
@@ -35,8 +34,8 @@ class EpsilonGreedy(ModelAgent):
         Learns the transitions; the model's P̂.
     epsilon : float or callable, default t^(-1/3)
         ε, or a function of the episode t = 1, 2, ...
-    **ranges
-        `reward_range` and `return_range`, as for every agent (`Learner`).
+    **told
+        `costs` and `budgets` (`BudgetedAgent`), `reward_range` and `return_range` (`Learner`).
 
     Examples
     --------
@@ -56,14 +55,15 @@ class EpsilonGreedy(ModelAgent):
         reward_oracle: RewardOracle,
         dynamics_oracle: DynamicsOracle,
         epsilon: Tuned = CUBE_ROOT,
-        **ranges: Unpack[Ranges],
+        **told: Unpack[Told],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
+        super().__init__(space, reward_oracle, dynamics_oracle, **told)
         self.epsilon = Schedule(epsilon, "epsilon")
 
     def decide(self, context: Context) -> Decision:
         """Return the mixture, in each state, of greedy and uniform play."""
         epsilon = min(1.0, self.epsilon(self.episodes_seen + 1))
-        model = self.model(context)
-        policy = (1.0 - epsilon) * optimal_policy(model)[0] + epsilon * uniform_policy(self.space)
-        return Decision(policy=policy, model=model)
+        known = keyed(context)
+        best = self._best(known, self.model(known))
+        mixed = (1.0 - epsilon) * best.policy + epsilon * uniform_policy(self.space)
+        return best._replace(policy=mixed, status=None)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import final
 
-from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.agents.budgets import BudgetedAgent
+from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.planning.decision import Decision
 
 
 @final
-class Greedy(ModelAgent):
+class Greedy(BudgetedAgent):
     """Play an optimal policy of the estimated model.
 
     Parameters
@@ -22,11 +21,8 @@ class Greedy(ModelAgent):
         Learns the mean rewards; the model's f̂.
     dynamics_oracle : DynamicsOracle
         Learns the transitions; the model's P̂.
-    reward_range : (float, float), default (0, 1)
-        Between which numbers every reward lies, in the units in which rewards arrive.
-    return_range : (float, float), optional
-        Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
-        `reward_range`. A tighter range makes bonuses and plausible values tighter too.
+    **told
+        `costs` and `budgets` (`BudgetedAgent`), `reward_range` and `return_range` (`Learner`).
 
     Examples
     --------
@@ -41,6 +37,6 @@ class Greedy(ModelAgent):
     takes_keyed = True
 
     def decide(self, context: Context) -> Decision:
-        """Return a deterministic policy."""
-        model = self.model(context)
-        return Decision(policy=optimal_policy(model)[0], model=model)
+        """Return a policy that is deterministic, unless it must keep a budget."""
+        known = keyed(context)
+        return self._best(known, self.model(known))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, final
+from typing import Any, Self, Unpack, final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.agents.budgets import BudgetedAgent, Told
+from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -19,7 +18,7 @@ from omg_cmdp.validation import FloatArray, function, instance_of
 
 
 @final
-class Informed(ModelAgent):
+class Informed(BudgetedAgent):
     """Play an optimal policy of the true MDP.
 
     Its oracles are the true functions, so that the ledger shows the losses that cannot be avoided.
@@ -30,11 +29,8 @@ class Informed(ModelAgent):
         Sizes, horizon, start and admissible actions.
     mdp : callable
         context -> TabularMDP, such as the method `mdp` of a world.
-    reward_range : (float, float), default (0, 1)
-        Between which numbers every reward lies, in the units in which rewards arrive.
-    return_range : (float, float), optional
-        Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
-        `reward_range`. A tighter range makes bonuses and plausible values tighter too.
+    **told
+        `costs` and `budgets` (`BudgetedAgent`), `reward_range` and `return_range` (`Learner`).
 
     Examples
     --------
@@ -50,9 +46,7 @@ class Informed(ModelAgent):
         self,
         space: Space,
         mdp: Callable[[Context], TabularMDP],
-        *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        return_range: tuple[float, float] | None = None,
+        **told: Unpack[Told],
     ) -> None:
         instance_of("space", space, Space)
         function("mdp", mdp)
@@ -60,8 +54,7 @@ class Informed(ModelAgent):
             space,
             KnownRewards(lambda context: mdp(context).rewards, horizon=space.horizon),
             KnownDynamics(lambda context: _rows(mdp(context)), horizon=space.horizon),
-            reward_range=reward_range,
-            return_range=return_range,
+            **told,
         )
 
     @classmethod
@@ -73,9 +66,9 @@ class Informed(ModelAgent):
         return super().for_world(world, mdp=world.mdp, **options)
 
     def decide(self, context: Context) -> Decision:
-        """Return a deterministic policy."""
-        model = self.model(context)
-        return Decision(policy=optimal_policy(model)[0], model=model)
+        """Return a policy that is deterministic, unless it must keep a budget."""
+        known = keyed(context)
+        return self._best(known, self.model(known))
 
 
 def _rows(mdp: TabularMDP) -> FloatArray:

@@ -9,9 +9,8 @@ from typing import Unpack, final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
+from omg_cmdp.agents.budgets import BudgetedAgent, Told
 from omg_cmdp.contexts import Context, keyed
-from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
@@ -19,7 +18,7 @@ from omg_cmdp.validation import seed_number
 
 
 @final
-class PosteriorSampling(ModelAgent):
+class PosteriorSampling(BudgetedAgent):
     """Draw rewards and transitions, the oracles' `draws`, once per episode, and plan in them.
 
     The draw is a function of `seed` and the number of episodes seen, so that asking twice changes nothing.
@@ -34,8 +33,8 @@ class PosteriorSampling(ModelAgent):
         Learns the transitions; the model's P̂.
     seed : int, default 0
         The seed of the draws.
-    **ranges
-        `reward_range` and `return_range`, as for every agent (`Learner`).
+    **told
+        `costs` and `budgets` (`BudgetedAgent`), `reward_range` and `return_range` (`Learner`).
 
     Examples
     --------
@@ -57,17 +56,17 @@ class PosteriorSampling(ModelAgent):
         dynamics_oracle: DynamicsOracle,
         *,
         seed: int = 0,
-        **ranges: Unpack[Ranges],
+        **told: Unpack[Told],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
+        super().__init__(space, reward_oracle, dynamics_oracle, **told)
         self.seed = seed_number(seed)
 
     def decide(self, context: Context) -> Decision:
-        """Return a deterministic policy, optimal in the model drawn."""
+        """Return a policy that is optimal in the model drawn: deterministic, unless it must keep a budget."""
         generator = np.random.default_rng((self.seed, self.episodes_seen))
         known = keyed(context)
         (rewards,), (transitions,) = (
             oracle.draws(known.to(oracle), 1, generator) for oracle in (self.reward_oracle, self.dynamics_oracle)
         )
         drawn = self.space.mdp(transitions=transitions, rewards=rewards)
-        return Decision(policy=optimal_policy(drawn, bounds=self.value_bounds)[0], model=self.model(known))
+        return self._best(known, self.model(known), drawn, self.value_bounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,13 +15,14 @@ from omg_cmdp.contexts import Context, Keyed, unchanging
 from omg_cmdp.fingerprints import setting
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
+from omg_cmdp.mdp.budgets import Budgets
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
-from omg_cmdp.planning.solution import Solution
+from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.theory.ceiling.ceiling import Decider
 from omg_cmdp.theory.constants import Assumptions
@@ -73,6 +75,10 @@ class Situation(NamedTuple):
     """What can be earned from each step on."""
     memory: Memory | None = None
     """What the rule remembers of earlier episodes; None for rules that need not."""
+    limits: Budgets | None = None
+    """What an episode costs and may cost; None without budgets."""
+    charges: FloatArray | None = None
+    """What decisions are charged beforehand, λ·c (K, S, A), to make a total budget last; None: nothing."""
 
     @property
     def context(self) -> Context:
@@ -81,7 +87,7 @@ class Situation(NamedTuple):
 
     def plan(self, gamma: float, weights: FloatArray | None = None, start: Solution | None = None) -> Decision:
         """Return the plan for the barrier m = weights/γ; without `weights` they are 1. `start` saves time."""
-        solution = plan(self.model, gamma, weights=weights, tolerance=self.tolerance, start=start)
+        solution = self._solve(gamma, weights=weights, tolerance=self.tolerance, start=start)
         return self._decision(solution, gamma, weights, solution.certificate)
 
     def plan_roots(self, u: FloatArray, floor: float) -> Decision:
@@ -98,16 +104,37 @@ class Situation(NamedTuple):
             in_range("u", u, 0.0, math.inf)
         # To a gap of the tolerance times the weight that is likely: what the weights are is known afterwards.
         likely = self.tolerance * compiled.likely_weight(u, floor)
-        solution, weights = plan(self.model, uncertainty=u, floor=floor, tolerance=likely), np.empty(shape)
+        solution, weights = self._solve(uncertainty=u, floor=floor, tolerance=likely), np.empty(shape)
         gamma = compiled.own_weights(solution.occupancy, u, floor, weights)
         certificate = gamma * solution.certificate
-        if certificate > self.tolerance:
+        if certificate > self.tolerance and solution.status is not Status.INFEASIBLE:
             return self.plan(gamma, weights, start=solution)
         return self._decision(solution, gamma, weights, certificate)
 
     def least_weight(self, floor: float) -> float:
         """Return floor/√(n·t): over T episodes it costs at most 2·floor·√(nT)."""
         return positive_number("floor", floor) / math.sqrt(self.tuples * self.episode)
+
+    def _solve(self, gamma: float | None = None, **options: Any) -> Solution:
+        """Return the plan within the budgets, for the model's rewards less what is charged.
+
+        Rewards after charges are moved and scaled to [0, 1]; the plan is the same if the regulariser is scaled too.
+        """
+        if self.charges is None:
+            return plan(self.model, gamma, budgets=self.limits, **options)
+        left = self.model.raw[1] - self.charges
+        low, high = left[:, self.model.admissible].min(), left[:, self.model.admissible].max()
+        width = max(high - low, 1e-300)
+        rewards = np.clip((left - low) / width, 0.0, 1.0)
+        transitions = self.model.transitions
+        model = self.model.space.mdp(transitions=transitions, rewards=rewards[0] if len(rewards) == 1 else rewards)
+        if gamma is None:
+            options |= {name: options[name] / width**power for name, power in (("uncertainty", 2), ("floor", 1))}
+            options["tolerance"] /= width
+        found = plan(model, None if gamma is None else gamma * width, budgets=self.limits, **options)
+        steps = np.arange(model.horizon, 0, -1.0)[:, None]
+        proven = found.certificate * (width if gamma is None else 1.0)
+        return dataclasses.replace(found, values=width * found.values + low * steps, certificate=proven)
 
     def _decision(self, solution: Solution, gamma: float, weights: FloatArray | None, certificate: float) -> Decision:
         return Decision(
@@ -119,7 +146,17 @@ class Situation(NamedTuple):
             values=solution.values,
             certificate=certificate,
             iterations=solution.iterations,
+            regulariser=self._regulariser,
+            limits=self.limits,
+            prices=None if self.limits is None else solution.prices,
+            status=None if self.limits is None else solution.status,
         )
+
+    @property
+    def _regulariser(self) -> str:
+        if self.charges is not None:
+            return "log after charges"
+        return "log" if self.limits is None else "log within budgets"
 
     def assumptions(self, episodes: int, delta: float) -> Assumptions:
         """Return what bounds for T = `episodes` assume, by the oracles' own regret bounds, which must be finite."""

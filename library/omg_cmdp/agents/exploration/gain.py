@@ -19,6 +19,9 @@ oracles' own, and the statement holds on average over them, given the past and t
 What is learned in one step mostly holds in all. Then b and c are sums over the steps, v is a number for each pair, and
 the program is max ⟨q, f̂⟩ + Σ √(v·Q), Q = Σ_h q_h: it explores a pair in those steps where that costs least. With v·θ_h
 in step h, Σ_h θ_h = 1, one plan does: θ_h is in proportion to c_h/(z_h + √v)², z_h the cost in the mean model.
+
+With budgets all rewards are those after charges, f - λ·c, at the prices λ of the best policy of the mean model: what a
+plausible model would gain is what is left of it when the budget that it needs has been paid for.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
+from omg_cmdp.agents.exploration.priced import Priced, charge
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -78,17 +82,18 @@ class GainWeighted(ExplorationRule):
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the weights of this episode."""
-        v, visits = self._weighed(situation)
+        priced = charge(situation)
+        v, visits = self._weighed(situation, priced)
         if v.ndim == 2:
-            transitions, rewards, _, admissible = situation.model.raw
-            compiled.divide(transitions, rewards, admissible, *situation.bounds, v, visits)
+            transitions, _, _, admissible = situation.model.raw
+            compiled.divide(transitions, priced.rewards, admissible, *priced.bounds, v, visits)
         return situation.plan_roots(SHARE * (v if v.ndim == 3 else visits), situation.least_weight(self.floor))
 
     def gains(self, situation: Situation) -> FloatArray:
         """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""
-        return self._weighed(situation)[0]
+        return self._weighed(situation, charge(situation))[0]
 
-    def _weighed(self, situation: Situation) -> tuple[FloatArray, FloatArray]:
+    def _weighed(self, situation: Situation, priced: Priced) -> tuple[FloatArray, FloatArray]:
         """Return v, and how often the draws come where, (H, S, A)."""
         model, count = situation.model, draw_count(situation.model, self.draws)
         # A cache changes in place: two threads that ask at once have one each, and the last one to end keeps its own.
@@ -104,7 +109,8 @@ class GainWeighted(ExplorationRule):
         by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
         visits = np.empty((model.horizon, *model.admissible.shape))
         gains = np.empty(visits.shape if by_step else (1, *visits.shape[1:]))
-        compiled.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains, visits)
+        told, (table, _, start, admissible) = rewards - priced.charges if priced.charges.any() else rewards, model.raw
+        compiled.fill_gains(table, priced.rewards, start, admissible, told, transitions, *priced.bounds, gains, visits)
         self._caches.append(cache)
         return (gains if by_step else gains[0]), visits
 

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.validation import BoolArray, FloatArray, float_table, frozen, in_range, one_of_shapes
+from omg_cmdp.validation import (
+    BoolArray,
+    FloatArray,
+    float_table,
+    frozen,
+    in_range,
+    integer_vector,
+    one_of_shapes,
+    typed_array,
+)
 
 IntArray = NDArray[np.int64]
 
@@ -50,23 +59,22 @@ class Steps:
 
     def __post_init__(self) -> None:
         observations = matrix("observations", self.observations)
-        count = (len(observations),)
-        if count == (0,):
+        if not len(observations):
             raise ValueError("`observations` must have at least one row, got none")
-        following, rewards = matrix("next_observations", self.next_observations), float_table("rewards", self.rewards)
+        following = matrix("next_observations", self.next_observations)
         one_of_shapes("next_observations", following, observations.shape)
-        one_of_shapes("rewards", rewards, count)
-        in_range("rewards", rewards, -np.inf, np.inf)
-        checked = {
-            "observations": observations,
-            "next_observations": following,
-            "rewards": rewards,
-            "terminated": _column("terminated", self.terminated, count, "b", "boolean"),
-            "actions": _indices("actions", self.actions, count),
-            "episodes": _indices("episodes", self.episodes, count),
-            "contexts": _indices("contexts", self.contexts, count),
+        columns: dict[str, NDArray[Any]] = {
+            name: integer_vector(name, getattr(self, name)) for name in ("actions", "episodes", "contexts")
         }
-        for name, array in checked.items():
+        for name, column in columns.items():
+            if column.min(initial=0) < 0:
+                raise ValueError(f"`{name}` must be integers of at least 0, got {column.min()}")
+        columns["terminated"] = typed_array("terminated", self.terminated, "b", "boolean")
+        columns["rewards"] = float_table("rewards", self.rewards)
+        for name, column in columns.items():
+            one_of_shapes(name, column, (len(observations),))
+        in_range("rewards", columns["rewards"], -np.inf, np.inf)
+        for name, array in {"observations": observations, "next_observations": following, **columns}.items():
             object.__setattr__(self, name, frozen(array))
         if (np.diff(self.episodes) < 0).any():
             where = int(np.argmax(np.diff(self.episodes) < 0)) + 1
@@ -77,28 +85,9 @@ class Steps:
 
     def where(self, chosen: BoolArray) -> Steps:
         """Return the steps for which `chosen` (n,) is true."""
-        chosen = _column("chosen", chosen, self.rewards.shape, "b", "boolean")
+        chosen = typed_array("chosen", chosen, "b", "boolean")
+        one_of_shapes("chosen", chosen, self.rewards.shape)
         return Steps(**{name: array[chosen] for name, array in vars(self).items()})
-
-
-def _column(name: str, value: ArrayLike, shape: tuple[int, ...], kinds: str, rule: str) -> NDArray[Any]:
-    """Return `value` as an array of this shape, of these kinds of numbers."""
-    try:
-        column = np.array(value)
-    except Exception:  # whatever a foreign object raises
-        raise ValueError(f"`{name}` must be {rule}, got {type(value).__name__}") from None
-    if column.dtype.kind not in kinds:
-        raise ValueError(f"`{name}` must be {rule}, got dtype {column.dtype}")
-    one_of_shapes(name, column, shape)
-    return column
-
-
-def _indices(name: str, value: ArrayLike, shape: tuple[int, ...]) -> IntArray:
-    """Return `value` as integers of at least 0."""
-    column = _column(name, value, shape, "iu", "integers")
-    if column.min() < 0:
-        raise ValueError(f"`{name}` must be integers of at least 0, got {column.min()}")
-    return column.astype(np.int64)
 
 
 def matrix(name: str, value: ArrayLike) -> FloatArray:

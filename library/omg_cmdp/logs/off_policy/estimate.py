@@ -37,7 +37,7 @@ CHUNK = 2_000_000
 
 
 class Support(enum.Enum):
-    """How well a log supports an estimate; the value is the sentence for the user.
+    """The support that a log gives to an estimate; the value is the sentence for the user.
 
     Examples
     --------

@@ -39,7 +39,7 @@ FEWEST_MARGINAL = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Improvement:
-    """How much more a policy earns in an episode than what was done. `improvement` makes it.
+    """The gain of a policy over what was done, per episode. `improvement` makes it.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class Classifier(Protocol):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Overlap:
-    """How likely the actions of a log were, by estimates; `str` is a few sentences. `log.overlap` is one.
+    """The estimated probabilities of a log's actions in summary; `str` is a few sentences. `log.overlap` is one.
 
     Parameters
     ----------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import contextlib
 import copy
 from collections.abc import Iterable
 from typing import Any
@@ -16,8 +15,7 @@ from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.losses import Examples, Loss
-from omg_cmdp.persistence import State, all_or_nothing, joint_state, part_of
-from omg_cmdp.transactions import undone_on_failure
+from omg_cmdp.persistence import State, joint_state, load_parts, undone_on_failure
 from omg_cmdp.validation import FloatArray, listed
 
 
@@ -54,9 +52,7 @@ class Composite(Forecasters):
         # Those that may refuse learn first: the others are sure to follow, and only what came before must be undone.
         ordered = sorted(lessons, key=lambda lesson: bool(lesson[0].surely_learns))
         doubtful = [oracle for oracle, _ in ordered if not oracle.surely_learns]
-        with contextlib.ExitStack() as undo:
-            for oracle in doubtful[:-1]:
-                undo.enter_context(undone_on_failure(oracle))
+        with undone_on_failure(*doubtful[:-1]):
             for oracle, examples in ordered:
                 oracle.update(context, examples.states, examples.actions, examples.outcomes)
 
@@ -70,15 +66,12 @@ class Composite(Forecasters):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the states of all oracles, each behind its number: "0/loss", "1/loss", ..."""
-        return {**super().state(), **joint_state(self._parts())}
+        return joint_state(self._parts())
 
     def load_state(self, state: State) -> None:
         """Load the states of all oracles, or of none."""
         # A state that fits one part and not the next must not leave a mixture of both.
-        with all_or_nothing(*self.oracles):
-            for name, oracle in self._parts().items():
-                oracle.load_state(part_of(state, name))
-            super().load_state(state)  # what the offline fits keep themselves
+        load_parts(state, self._parts())
 
     def _parts(self) -> dict[str, Oracle]:
         return {str(i): oracle for i, oracle in enumerate(self.oracles)}

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from omg_cmdp.contexts import Context, label_index, table_label
+from omg_cmdp.contexts import Context, Listing
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.records import context_rows
-from omg_cmdp.validation import listed
 
 
 class CountTables(Forecasters):
@@ -27,19 +25,10 @@ class CountTables(Forecasters):
 
     def __init__(self, contexts: Iterable[Context] | None, rate: Rate, *, count: int | None = None) -> None:
         super().__init__(rate.horizon, rate, count=count)
-        known = () if contexts is None else listed("contexts", context_rows("contexts", contexts))
-        # Vectors and records cannot be hashed: their keys stand for them inside, and they themselves in `contexts`.
-        labels = [table_label(context) for context in known]
-        self._index = None if contexts is None else label_index(labels)
-        self.contexts = None if contexts is None else tuple(dict(zip(labels, known, strict=True)).values())
-        self.settings = () if self._index is None else (f"contexts {list(self._index)}",)
+        self._listing = None if contexts is None else Listing(contexts)
+        self.contexts = None if self._listing is None else self._listing.contexts
+        self.settings = () if self._listing is None else (f"contexts {self._listing}",)
 
     def prepare(self, context: Context) -> int:
         """Return the number of the context's table."""
-        if self._index is None:
-            return 0
-        try:
-            return self._index[table_label(context)]
-        # TypeError: a label that cannot be hashed is none of the list either.
-        except (KeyError, TypeError):
-            raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
+        return 0 if self._listing is None else self._listing.number(context)

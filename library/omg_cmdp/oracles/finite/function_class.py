@@ -61,24 +61,20 @@ class FunctionClass:
             self._predictions = {key: frozen(float_table("predictions", each)) for key, each in predictions.items()}
             self.listed = tuple(predictions)
         self._loss = loss
-        self._shape: tuple[int, ...] | None = None
+        self.shape: tuple[int, ...] | None = None
+        """The shape of the tables, (N, ...); None before the first context."""
         self._kept: ContextCache[Functions] = ContextCache(KEPT_BYTES, size=_bytes)
 
     @property
     def size(self) -> int | None:
         """N; None before the first context."""
-        return None if self._shape is None else self._shape[0]
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """The shape of the tables, (N, ...); None before the first context."""
-        return self._shape
+        return None if self.shape is None else self.shape[0]
 
     @property
     def sizes(self) -> tuple[int, int] | None:
         """S and A of tables that are listed, or were seen; None otherwise."""
         first = next(iter(self._predictions.values()), None) if isinstance(self._predictions, dict) else None
-        shape = self._shape if first is None else np.shape(first)
+        shape = self.shape if first is None else np.shape(first)
         pairs = () if shape is None or len(shape) < 3 else self._loss.pairs(shape)[-2:]
         return (pairs[0], pairs[1]) if len(pairs) == 2 else None
 
@@ -111,10 +107,10 @@ class FunctionClass:
             values = self._predictions(context)
         tables = frozen(float_table("predictions", values)) if self.listed is None else np.asarray(values)
         self._loss.check_tables("predictions", tables)
-        if self._shape not in (None, tables.shape):
-            raise ValueError(f"`predictions` must have one shape for all contexts, {self._shape}, got {tables.shape}")
+        if self.shape not in (None, tables.shape):
+            raise ValueError(f"`predictions` must have one shape for all contexts, {self.shape}, got {tables.shape}")
         # The first context fixes N and the sizes; a class whose size changes has no regret bound.
-        self._shape = tables.shape
+        self.shape = tables.shape
         return Functions(tables)
 
 

@@ -14,15 +14,14 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, label_index, table_label
+from omg_cmdp.contexts import Context, Listing
 from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.losses import SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.records import context_rows
-from omg_cmdp.validation import FloatArray, listed, positive_integer
+from omg_cmdp.validation import FloatArray, positive_integer
 
 
 class _Product(Forecasters):
@@ -38,18 +37,13 @@ class _Product(Forecasters):
         super().__init__(rate.horizon, rate)
         self._functions = self.source = functions
         self.sizes = functions.sizes
-        known = listed("contexts", context_rows("contexts", contexts))
-        self._index = label_index(known)
-        self.contexts = tuple({table_label(context): context for context in known}.values())
-        self.settings = (f"contexts {list(self._index)}",)
-        self.class_losses = np.zeros((len(self._index), states, count))
+        self._listing = Listing(contexts)
+        self.contexts = self._listing.contexts
+        self.settings = (f"contexts {self._listing}",)
+        self.class_losses = np.zeros((len(self.contexts), states, count))
 
     def prepare(self, context: Context) -> tuple[int, Functions]:
-        try:
-            index = self._index[table_label(context)]
-        except (KeyError, TypeError):
-            raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
-        functions = self._functions(context)
+        index, functions = self._listing.number(context), self._functions(context)
         _, states, count = self.class_losses.shape
         if functions.tables.ndim != 3 or functions.tables.shape[:2] != (count, states):
             wanted = f"({count}, {states}, A)"

@@ -13,6 +13,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.linear.forecasters import LinearForecasters
+from omg_cmdp.oracles.losses import read_episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer, positive_number, real_number
@@ -125,7 +126,7 @@ class LinearRewards(RewardFrame[LinearForecasters]):
         answer = self._answer(context)
         # Rewards of zero pass the check of steps; the total is checked below, against their number.
         unknown = np.zeros(len(listed("states", states)))
-        steps = self._loss.read(answer.prediction.shape, self.horizon, states, actions, unknown)
+        steps = read_episode(self._loss, answer.prediction.shape, self.horizon, states, actions, unknown)
         count = len(steps.pairs)
         if not 0.0 <= (earned := real_number(total)) <= count:
             raise ValueError(f"`total` must lie in [0, {count}], the number of steps, got {total!r:.60}")

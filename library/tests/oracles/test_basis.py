@@ -1,13 +1,12 @@
-"""Mixtures: the barrier's KKT conditions, least squares on the simplex, learning what is well specified."""
+"""Mixtures of unknown tables: the barrier's KKT conditions, learning what is well specified."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 
-from omg_cmdp.oracles import BasisDynamics, MixtureDynamics
-from omg_cmdp.oracles.simplex import barrier_bound, barrier_leader, simplex_least_squares
+from omg_cmdp.oracles import BasisDynamics
+from omg_cmdp.oracles.simplex import barrier_bound, barrier_leader
 
 RATES = ("guarded", "proven", "realizable")
 LEARNING = (("guarded", 10.0), ("realizable", 10.0), ("proven", 3.0))  # the proven one learns like 1/√T
@@ -52,52 +51,6 @@ def test_impossible_coordinates_get_nothing(rng):
     np.testing.assert_allclose(weights[:, [0, 2, 4]], barrier_leader(gains[:, [0, 2, 4]], 0.3), rtol=1e-12)
 
 
-def random_quadratic(rng, count):
-    rows = rng.random((3 * count, count))
-    return rows.T @ rows + 0.1 * np.eye(count)
-
-
-def test_least_squares_inside_the_simplex(rng):
-    """The optimum under Σw = 1 is inside: by the KKT system, and no point of a grid is better."""
-    inside = 0
-    while inside < 30:
-        matrix, scores = random_quadratic(rng, 3), rng.standard_normal(3)
-        system = np.block([[matrix, np.ones((3, 1))], [np.ones((1, 3)), np.zeros((1, 1))]])
-        exact = np.linalg.solve(system, [*scores, 1.0])[:3]
-        weights = simplex_least_squares(matrix, scores)
-        assert weights.min() >= 0.0
-        assert weights.sum() == pytest.approx(1.0, rel=1e-12)
-        if exact.min() < 0.0:
-            continue
-        inside += 1
-        np.testing.assert_allclose(weights, exact, atol=1e-10)
-        grid = np.array([(i, j, 20 - i - j) for i, j in itertools.product(range(21), repeat=2) if i + j <= 20]) / 20
-        values = 0.5 * np.einsum("gi,ij,gj->g", grid, matrix, grid) - grid @ scores
-        assert values.min() >= 0.5 * weights @ matrix @ weights - weights @ scores - 1e-12
-
-
-def test_least_squares_of_two_is_exact_on_the_edge_too(rng):
-    for _ in range(100):
-        matrix, scores = random_quadratic(rng, 2), 3.0 * rng.standard_normal(2)
-        # ½wᵀMw - wᵀb along (t, 1-t) is a parabola: cut its vertex to [0, 1].
-        across = np.array([1.0, -1.0])
-        vertex = (across @ scores - across @ matrix @ [0.0, 1.0]) / (across @ matrix @ across)
-        expected = np.clip(vertex, 0.0, 1.0)
-        np.testing.assert_allclose(simplex_least_squares(matrix, scores), [expected, 1.0 - expected], atol=1e-10)
-
-
-def test_least_squares_with_a_diagonal_matrix_is_the_projection(rng):
-    """Michelot's algorithm: the nearest point is max(b - θ, 0), with θ such that it sums to one."""
-    for _ in range(100):
-        point = rng.standard_normal(rng.integers(2, 9))
-        low, high = point.min() - 1.0, point.max()
-        for _ in range(100):
-            theta = 0.5 * (low + high)
-            low, high = (theta, high) if np.maximum(point - theta, 0.0).sum() > 1.0 else (low, theta)
-        weights = simplex_least_squares(np.eye(len(point)), point)
-        np.testing.assert_allclose(weights, np.maximum(point - theta, 0.0), atol=1e-10)
-
-
 def draw_episode(rng, transitions):
     states, actions = rng.integers(STATES, size=HORIZON), rng.integers(ACTIONS, size=HORIZON)
     below = transitions[states, actions].cumsum(axis=-1)[:, :-1] < rng.random((HORIZON, 1))
@@ -112,25 +65,6 @@ def check_valid(oracle, context):
     assert uncertainty.shape == (STATES, ACTIONS)
     assert uncertainty.min() >= 0.0
     assert uncertainty.max() <= 2.0
-
-
-@pytest.mark.parametrize(("rate", "factor"), LEARNING)
-def test_known_tables_with_unknown_weights_are_learned(rate, factor, rng):
-    transitions, weights = random_transitions(rng, 4, COUNT), np.array([0.7, 0.05, 0.25])
-    oracle, truths = (
-        MixtureDynamics(transitions.__getitem__, horizon=HORIZON, rate=rate),
-        np.tensordot(weights, transitions, (0, 1)),
-    )
-    errors = [np.mean([hellinger(truths[c], oracle.predict(c)) for c in range(4)])]
-    uncertain = oracle.uncertainty(0).mean()
-    for t in range(400):
-        context = t % 4
-        if t % 10 == 0:
-            check_valid(oracle, context)
-        oracle.update(context, *draw_episode(rng, truths[context]))
-    errors.append(np.mean([hellinger(truths[c], oracle.predict(c)) for c in range(4)]))
-    assert errors[1] < errors[0] / factor
-    assert oracle.uncertainty(0).mean() < uncertain / factor
 
 
 @pytest.mark.parametrize(("rate", "factor"), LEARNING)
@@ -177,17 +111,6 @@ def test_predictions_stay_in_the_support(rate, rng):
         check_valid(oracle, context)
 
 
-@pytest.mark.parametrize("rate", RATES)
-def test_excluded_transitions_break_nothing(rate):
-    transitions = np.zeros((COUNT, STATES, ACTIONS, STATES))
-    transitions[..., 0] = 1.0
-    oracle = MixtureDynamics(lambda _: transitions, horizon=HORIZON, rate=rate)
-    for _ in range(20):
-        oracle.update(np.eye(COUNT)[1], [0] * HORIZON, [0] * HORIZON, [1] * HORIZON)
-        check_valid(oracle, np.eye(COUNT)[1])
-    assert math.isfinite(oracle.loss)
-
-
 def test_contexts_off_the_simplex_are_refused():
     oracle = BasisDynamics(states=STATES, actions=ACTIONS, bases=COUNT, horizon=HORIZON)
     before = oracle.state()
@@ -209,17 +132,12 @@ def test_contexts_off_the_simplex_are_refused():
         np.testing.assert_array_equal(array, before[name])
 
 
-def test_bounds_in_closed_form(rng):
+def test_bounds_in_closed_form():
     growth = math.log(101)
     expected = 2 * (2 * 6 * growth + growth * math.sqrt(6 * 51) + 1.6 * math.sqrt(6 * 50)) + 1
     assert barrier_bound(100, groups=2, coordinates=6) == pytest.approx(expected)
-    mixture = MixtureDynamics(lambda _: random_transitions(rng, 4), horizon=HORIZON)
-    assert mixture.regret_bound(100, HORIZON) == math.inf  # N is not known yet
-    mixture.predict(0)
     price = HORIZON * math.log(2.0)
-    assert mixture.regret_bound(100, HORIZON) == pytest.approx(HORIZON * barrier_bound(100, 1, 4) + price)
     basis = BasisDynamics(states=STATES, actions=ACTIONS, bases=COUNT, horizon=HORIZON)
     bound = HORIZON * barrier_bound(100, STATES * ACTIONS, COUNT * STATES) + price
     assert basis.regret_bound(100, HORIZON) == pytest.approx(bound)
-    for oracle in (mixture, basis):
-        assert oracle.regret_bound(100, HORIZON + 1) == math.inf
+    assert basis.regret_bound(100, HORIZON + 1) == math.inf

@@ -1,0 +1,1 @@
+"""Rivals that plan within budgets."""

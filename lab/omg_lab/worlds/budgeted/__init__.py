@@ -1,0 +1,1 @@
+"""Worlds whose decisions cost something, with budgets that bind."""
