@@ -9,8 +9,11 @@ import itertools
 import json
 import shutil
 import sqlite3
+import threading
 from pathlib import Path
+from unittest import mock
 
+from omg_trial import service as services
 from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
 from omg_trial.keys.ring import KeyFileError
@@ -212,7 +215,32 @@ def _reopened():
         return ["opening again draws again"] if len(drawn) > 1 or len(tables) < 4 else []
 
 
+def _no_memory_for_a_snapshot():
+    """Whatever fails between two batches, the thread that answers goes on."""
+
+    class Short(Desk):
+        def snapshot(self):
+            raise MemoryError
+
+    settings = {"SNAPSHOT_EVENTS": 1, "SNAPSHOT_SHARE": 0.0}
+    hook, threading.excepthook = threading.excepthook, lambda _: None
+    with contextlib.closing(Database(":memory:")) as store, mock.patch.multiple(services, **settings):
+        at = Short(TRIAL, store)
+        service = services.Service(at)
+        try:
+            for number in range(3):
+                call = at.prepare("open", {"person": f"p{number}", "context": "alone"})
+                service.submit(call).result(timeout=5.0)
+        except TimeoutError:
+            return ["nobody answers any more"]
+        finally:
+            service.end()
+            threading.excepthook = hook
+    return []
+
+
 FAULTS = {
+    "no memory for a snapshot": _no_memory_for_a_snapshot,
     "older, twice": _older_twice,
     "publishing": _publishing,
     "replaced file": _replaced_file,

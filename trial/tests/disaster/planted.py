@@ -82,17 +82,6 @@ def _answer_before_commit(self, batch):
         _append(self, rows)
 
 
-def _append_again(self, batch):
-    """Try again after an error, whatever became of the first try."""
-    try:
-        _append(self, batch)
-    except StoreError:
-        self.reopen()
-        if self._rows(database._AFTER, number=batch[0].number - 1):
-            raise
-        _append(self, batch)
-
-
 def _save_after(self, batch):
     """Write the keys after the events that need them."""
     save, self.keys.save = self.keys.save, lambda: None
@@ -155,7 +144,7 @@ def _write_in_two(self, names, *, vacuum=False):
     """Make the table in a transaction of its own."""
     if self.path is None:
         return
-    with contextlib.closing(sqlite3.connect(self.path)) as file:
+    with contextlib.closing(sqlite3.connect(str(self.path))) as file:
         file.execute("CREATE TABLE IF NOT EXISTS keys (name TEXT PRIMARY KEY, key BLOB, mark TEXT NOT NULL)")
         with file:
             file.executemany("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", map(self._row, names))
@@ -211,7 +200,8 @@ _uniform, _restore_state = decisions.uniform, snapshots.restore_state
 
 BUGS = (
     Bug("answers leave before they are kept", Database, "append", _answer_before_commit, simulated()),
-    Bug("the thread that answers ends when memory is short", service.Service, "_after", _after_only_store, simulated()),
+    Bug("the thread that answers ends when memory is short", service.Service, "_after", _after_only_store,
+        compounded("no memory for a snapshot")),
     Bug("a model that failed its checks is published", Desk, "publish_model", _publish_anything, simulated()),
     Bug("a model is published while the state is ahead", Desk, "publish_model", _publish_lost,
         compounded("publishing")),
@@ -235,7 +225,7 @@ BUGS = (
     Bug("a damaged log behind a snapshot is served", events, "verified", lambda log, *_: log, compounded("damage")),
     Bug("a failover to an older replica is not noticed", Desk, "_load", _without_check, simulated()),
     Bug("one wrong clock is believed", clock.SteadyClock, "__call__", _clock_believes, simulated()),
-    Bug("opening again draws again", desk.Desk, "_stored", lambda self, key: None, simulated()),
+    Bug("opening again draws again", desk.Desk, "_stored", lambda self, keys: {}, simulated()),
     Bug("an occasion without a name is new every time", snapshots.State, "next_occasion", _occasion_again,
         compounded("reopened")),
 )  # fmt: skip
