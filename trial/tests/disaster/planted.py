@@ -213,7 +213,7 @@ BUGS = (
     Bug("a key is forgotten, and stays in its file", KeyRing, "destroy", _destroy_in_memory, failing("erase", "error")),
     Bug("keys are written after the events", Database, "append", _save_after, cut("trial")),
     Bug("the key file is made in two steps", KeyRing, "_write", _write_in_two, cut("trial", 1500)),
-    Bug("commits are not synced", database, "set_up_to_write", _set_up("synchronous = OFF"), cut("trial")),
+    Bug("commits are not synced", database, "set_up_to_write", _set_up("synchronous = OFF"), cut("trial", 60)),
     Bug("the journal is deleted, its folder not synced", database, "set_up_to_write",
         _set_up("journal_mode = DELETE", "synchronous = FULL"), cut("trial")),
     Bug("there is no journal", database, "set_up_to_write", _set_up("journal_mode = OFF"), cut("trial")),
