@@ -60,6 +60,7 @@ LARGEST_PICTURE = 60_000
 LONG = {
     "adherence.md",
     "analysis.md",
+    "budgets.md",
     "first-study.md",
     "gymnasium.md",
     "late-feedback.md",

@@ -5,7 +5,7 @@ Regret is exact: V* - V^π, computed in the true MDP and not estimated. Where th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.statistics import NO_REGRET, Band, fitted_slope, simultaneous_band
 from omg_lab.reports.words import say
 
+if TYPE_CHECKING:
+    import pandas
+
+LINEAR = 0.1
+"""Costs this close to the budget are drawn on a linear axis, others on a logarithmic one: early episodes cost a lot."""
 REFERENCE = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
 CROWDED = 5.0
 """A curve that ends this many times as high as that of the agent in focus is cut off, to leave room for the others."""
@@ -33,7 +38,10 @@ SPREAD = 20.0
 
 def comparing_figures(scenario: Scenario) -> list[Figure]:
     """Return the figures that compare agents, in the order of a report."""
-    drawn, grows = [totals(scenario), course(scenario)], scenario.exact and scenario.episodes > 1
+    drawn = [totals(scenario), course(scenario)]
+    if scenario.budgeted:
+        return [*drawn, spending(scenario)]
+    grows = scenario.exact and scenario.episodes > 1
     return [*drawn, rates(scenario)] if grows and scenario.finals.to_numpy().any() else drawn
 
 
@@ -66,8 +74,9 @@ def course(scenario: Scenario) -> Figure:
     bands, ends = {}, scenario.finals.mean()
     for agent in scenario.agents:
         at, values = series(scenario, agent)
-        bands[agent] = at, simultaneous_band(values, increasing=exact)
-    out = [agent for agent in scenario.agents if exact and ends[agent] > CROWDED * ends[focus] > 0.0]
+        bands[agent] = at, simultaneous_band(values, increasing=exact and not scenario.budgeted)
+    never_falls = exact and not scenario.budgeted
+    out = [agent for agent in scenario.agents if never_falls and ends[agent] > CROWDED * ends[focus] > 0.0]
     banded = [agent for agent in (focus, *scenario.rivals[:1]) if agent not in out]
     with canvas() as (drawn, axes):
         for agent, (paint, fill) in zip(banded, BANDS, strict=False):
@@ -76,7 +85,7 @@ def course(scenario: Scenario) -> Figure:
         for agent, (at, each) in bands.items():
             axes.plot(at, each.mean, label=agent, **styles[agent])
         axes.set(xlabel="episode", ylabel="cumulative regret" if exact else "return", xlim=(0, None))
-        if exact:
+        if exact and not scenario.budgeted:
             axes.set_ylim(0, None)
         if out:
             tops = [np.nanmax([band.mean, band.high]) for agent, (_, band) in bands.items() if agent not in out]
@@ -103,11 +112,34 @@ def series(scenario: Scenario, agent: str) -> tuple[FloatArray, FloatArray]:
         episodes, values = scenario.curves(agent, "cumulative_regret")
         shown = thinned(len(episodes))
         return episodes[shown], values[:, shown]
+    return blocks(scenario, agent, scenario.logs[agent]["return"])
+
+
+def blocks(scenario: Scenario, agent: str, values: pandas.Series) -> tuple[FloatArray, FloatArray]:
+    """Return the last episodes of blocks (K,), and the mean of a value of the log in each of them, (R, K)."""
     rows, last = scenario.logs[agent], scenario.episodes
     edges = np.unique(np.linspace(0, last, min(BLOCKS, last) + 1).round().astype(np.int64))[1:]
     block = np.searchsorted(edges, rows["episode"].to_numpy())
-    table = rows["return"].groupby([rows["seed"], block]).mean().unstack()
+    table = values.groupby([rows["seed"], block]).mean().unstack()
     return edges[table.columns].astype(np.float64), table.to_numpy(dtype=np.float64)
+
+
+def spending(scenario: Scenario) -> Figure:
+    """Draw by how much the policies of all agents cost more than the budget, as they learned; below 0 they keep it."""
+    styles, late = looks(scenario.everyone), {}
+    with canvas() as (drawn, axes):
+        axes.axhline(0.0, **REFERENCE)
+        for agent in scenario.agents:
+            rows = scenario.logs[agent]
+            at, excess = blocks(scenario, agent, rows["cost"] - rows["budget"])
+            axes.plot(at, excess.mean(axis=0), label=agent, **styles[agent])
+            late[agent] = float(rows.loc[rows["episode"] > scenario.episodes // 2, "violation"].mean())
+        axes.set(xlabel="episode", ylabel="cost above the budget", xlim=(0, None))
+        axes.set_yscale("symlog", linthresh=LINEAR)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        legend(drawn, axes)
+    caption = say("spending", blocks=len(at), late=[f"{agent} {number(each)}" for agent, each in late.items()])
+    return Figure(name=f"{scenario.name}-budget", title="Cost against budget", caption=caption, canvas=drawn)
 
 
 def _apart(scenario: Scenario, bands: dict[str, tuple[FloatArray, Band]]) -> str:

@@ -54,6 +54,11 @@ class Scenario:
         """Whether the truth is known, and with it the regret; otherwise returns take its place."""
         return bool(self.runs["regret"].notna().all())
 
+    @property
+    def budgeted(self) -> bool:
+        """Whether the world has budgets; regret is then against the best policy within, and may be negative."""
+        return "violation" in self.runs and bool(self.runs["violation"].notna().any())
+
     @functools.cached_property
     def finals(self) -> pandas.DataFrame:
         """Total regret, or the mean return: a row for each seed that all agents have finished, a column per agent.
@@ -91,9 +96,9 @@ class Scenario:
         return int(self.runs["episodes"].max())
 
     def interval(self, agent: str) -> Interval:
-        """Return an agent's mean with its interval; regret is never negative."""
+        """Return an agent's mean with its interval; without budgets, regret is never negative."""
         mean, low, high = mean_interval(self.finals[agent])
-        return Interval(mean, float(np.maximum(low, 0.0)) if self.exact else low, high)
+        return Interval(mean, float(np.maximum(low, 0.0)) if self.exact and not self.budgeted else low, high)
 
     @property
     def largest(self) -> float | None:

@@ -87,21 +87,27 @@ def agents_table(scenario: Scenario) -> ReportTable:
             row["share_of_optimum"] = scenario.share(agent)
             row["exploring"] = scenario.exploring(agent)
             row["ratio_to_best"] = mean / least if least > 0.0 else math.nan
+        if scenario.budgeted:
+            row["violation"] = scenario.mean(agent, "violation")
+            row["cost"], row["budget"] = (scenario.mean(agent, name) / scenario.episodes for name in ("cost", "budget"))
         row["milliseconds_per_episode"] = scenario.milliseconds(agent)
         rows.append({**row, "seeds": len(scenario.finals)})
     seeds = plural(len(scenario.finals), "seed")
     regret = {"spent on exploring": cell("exploring", not_negative), "× best": cell("ratio_to_best", number)}
     if exact and not math.isnan(rows[0]["share_of_optimum"]):
         regret = {"earned of the optimum": lambda row: percent(row["share_of_optimum"], 1), **regret}
+    spent = {"total violation": cell("violation", number), "cost of an episode": cell("cost", number)}
+    within = " against the best policy within the budget (of several, the tightest is shown)" * scenario.budgeted
+    measured = f"Total regret{within}, less" if exact else "Return of an episode, more"
     return ReportTable(
         name=f"{scenario.name}-agents",
-        caption=f"{'Total regret, less' if exact else 'Return of an episode, more'} is better: mean of {seeds}, with "
-        "Student's interval, which takes seeds as Gaussian",
+        caption=f"{measured} is better: mean of {seeds}, with Student's interval, which takes seeds as Gaussian",
         rows=rows,
         columns={
             "agent": cell("agent"),
             f"mean {measure}": cell(measure, number),
             "95 % interval": lambda row: interval(row["low"], row["high"]),
+            **({**spent, "budget": cell("budget", number)} if scenario.budgeted else {}),
             "in the last half": cell("last_half", percent if exact else number),
             **(regret if exact else {}),
             "ms per episode": cell("milliseconds_per_episode", number),

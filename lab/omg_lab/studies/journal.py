@@ -26,6 +26,7 @@ SUMMED = (
     *("regret", "reward_loss", "dynamics_loss", "reward_error", "dynamics_error"),
     *("optimum_error", "plan_gap", "policy_error", "exploration", "best_policy_regret", "return", "optimal_value"),
     *("seconds_deciding", "seconds_playing", "seconds_learning", "seconds_accounting", "ceiling"),
+    *("cost", "budget", "violation"),
 )
 """The columns that are summed."""
 
@@ -38,7 +39,7 @@ MOST_TIMES, FEW_BYTES = 1000, 2**24
 LISTS = ("states", "actions", "rewards", "propensities")
 """The columns of lists, which a log of propensities has."""
 
-LOGGED_TOTALS = (*SUMMED[:10], "ceiling")
+LOGGED_TOTALS = (*SUMMED[:10], "ceiling", "violation")
 """The columns whose running totals are in the log, as `cumulative_...`."""
 
 _PLACES = [COLUMNS.index(name) for name in SUMMED]

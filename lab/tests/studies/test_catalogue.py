@@ -33,12 +33,21 @@ from omg_lab.worlds import World
 
 EPISODES = 20
 BANDITS = {name for name, kind in AGENTS.items() if ".bandits." in kind.make.__module__}
+LIMITED = sorted(name for name, kind in AGENTS.items() if ".rivals.budgets." in kind.make.__module__)
 NEEDED = {"bursts": {"length": 3}}
 BY_NAME = sorted(WORLDS.keys() - {"icu_sepsis", "gymnasium"})  # that one takes minutes, and this one arguments
 
 
 def setting(world="linear", **options):
     return Setting(world=build_world(world, options, seed=1, episodes=EPISODES), seed=2, episodes=EPISODES)
+
+
+def bandit_for(kind):
+    """Return the bandit, with a budget for agents that need one."""
+    made = setting("bandit")
+    if kind in LIMITED:
+        made.world.costs, made.world.budgets = np.ones((1, 1, made.world.space.actions)), [1.0]
+    return made
 
 
 def play(agent, adversary, world):
@@ -53,8 +62,22 @@ def test_every_agent_plays_by_its_name_alone(kind, world):
         with pytest.raises(ValueError, match="horizon 1"):
             build_agent(kind, {}, made)
         return
+    if kind in LIMITED:
+        with pytest.raises(ValueError, match="`budgets` must be given"):
+            build_agent(kind, {}, made)
+        return
     ledger = play(build_agent(kind, {}, made), build_adversary("iid", {}, made), made.world)
     assert np.isfinite(ledger.regret).all()
+
+
+@pytest.mark.parametrize("kind", [*LIMITED, "omg", "greedy", "posterior_sampling", "epsilon_greedy", "informed"])
+def test_a_world_hands_its_costs_and_budgets_to_every_agent_that_takes_them(kind):
+    made = setting("maintenance")
+    agent = build_agent(kind, {}, made)
+    np.testing.assert_array_equal(agent.limits(1).given, made.world.budgets)
+    ledger = play(agent, build_adversary("iid", {}, made), made.world)
+    assert np.isfinite(ledger.table()[["regret", "cost", "budget", "violation"]].to_numpy()).all()
+    assert {"costs", "budgets"}.isdisjoint(AGENTS[kind].options)
 
 
 def installed(kind):
@@ -145,7 +168,7 @@ def test_every_option_of_a_world_is_taken_at_its_default(kind):
 
 @pytest.mark.parametrize("kind", AGENTS)
 def test_every_option_of_an_agent_is_taken_at_its_default(kind):
-    made = setting("bandit")
+    made = bandit_for(kind)
     needs_another = {"radius", "clusters", "kappa", "floor"}  # tested below
     for name, default in AGENTS[kind].options.items():
         if default is not None and name not in needs_another:
@@ -184,7 +207,7 @@ def test_options_reach_the_agent():
 
 @pytest.mark.parametrize("kind", AGENTS)
 def test_what_an_episode_can_earn_is_told_only_if_the_file_says_so(kind):
-    made = setting("bandit")
+    made = bandit_for(kind)
     made.world.return_range = (0.0, 0.75)  # in one step
     told = {"world": (0.0, 0.75), "numbers": (0.25, 0.5), "nothing": None}
     given = {"world": {"return_range": "world"}, "numbers": {"return_range": [0.25, 0.5]}, "nothing": {}}

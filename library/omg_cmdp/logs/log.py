@@ -17,7 +17,7 @@ from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.recipes.recipe import episodes_in_words
 from omg_cmdp.records import columns_of
-from omg_cmdp.validation import FloatArray, instance_of, interval, listed
+from omg_cmdp.validation import FloatArray, instance_of, integer, interval, listed
 
 if TYPE_CHECKING:
     import pandas
@@ -149,6 +149,30 @@ class Log:
         known = [episode.propensities for episode in self.episodes if episode.propensities is not None]
         return self._stacked(known, self.space.horizon, np.nan) if len(known) == len(self) else None
 
+    @property
+    def costs(self) -> FloatArray | None:
+        """What the steps cost, (J, n, H), nan after the end; None unless all episodes say so, of as many kinds."""
+        told = [episode.costs for episode in self.episodes if episode.costs is not None]
+        if len(told) < len(self) or len({len(each) for each in told}) != 1:
+            return None
+        kinds = range(len(told[0]))
+        return np.array([self._stacked((each[j] for each in told), self.space.horizon, np.nan) for j in kinds])
+
+    def of_costs(self, kind: int = 0) -> Log:
+        """Return the log with costs of one kind in the place of rewards: what is estimated of it is what policies cost.
+
+        >>> episode = Episode(context="c", states=[0, 0], actions=[1], rewards=[1.0], costs=[3.0], propensities=[0.5])
+        >>> Log(Space(states=1, actions=2, horizon=1), [episode]).of_costs().returns
+        array([3.])
+        """
+        costs = self.costs
+        if costs is None or not 0 <= integer("kind", kind, 0) < len(costs):
+            kinds = "no costs in all episodes" if costs is None else f"{len(costs)} kinds of cost"
+            raise ValueError(f"`kind` must be the number of a cost; the log has {kinds}, got {kind}")
+        made = self._of([each.with_rewards(each.costs[kind]) for each in self.episodes if each.costs is not None])
+        made.reward_range = min(float(np.nanmin(costs[kind])), 0.0), max(float(np.nanmax(costs[kind])), 1.0)
+        return made
+
     def _stacked(self, rows: Iterable[NDArray[Any]], width: int, missing: float) -> NDArray[Any]:
         """Return the rows as a table, of integers if `missing` is one."""
         # The dtype follows from `missing`: -1 makes integers, nan floats.
@@ -163,7 +187,8 @@ class Log:
         A label is in the column `context`, a vector in `context_0`, `context_1`, ..., a record with the fields age and
         ward in `context.age` and `context.ward`. The rows of an episode that has terminated are in the last state, with
         reward 0 and propensity 1. Unknown propensities are missing, and have no column if all are unknown; a next state
-        that nobody knows is missing. States and actions are numbers, whatever their names.
+        that nobody knows is missing. What steps cost is in `cost_0`, `cost_1`, ... States and actions are numbers,
+        whatever their names.
         """
         import pandas
 
@@ -183,6 +208,7 @@ class Log:
             "reward": self.rewards,
             "next_state": states[:, 1:],
             **({"propensity": self._stacked(known, self.space.horizon, np.nan)} if any(map(len, known)) else {}),
+            **({} if self.costs is None else {f"cost_{kind}": each for kind, each in enumerate(self.costs)}),
         }
         frame = pandas.DataFrame(columns | {name: table[seen] for name, table in tables.items()})
         unknown = frame["next_state"] < 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from omg_cmdp.logs.lines import read_lines
 from omg_cmdp.logs.log import Log
-from omg_cmdp.logs.tables import COLUMNS, read_table
+from omg_cmdp.logs.tables import COLUMNS, COSTS, read_table
 from omg_cmdp.logs.writers import EXACT
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import file_path, instance_of, interval
@@ -58,7 +58,7 @@ def _read(source: Path, space: Space, reward_range: tuple[float, float]) -> Log:
     if source.suffix == ".csv":
         # Python's floats are exact, those of pandas only in some versions. Columns for people are not read: what stands
         # in them may look like anything.
-        floats = dict.fromkeys(("reward", "propensity", "total"), lambda text: float(text or "nan"))
+        floats = dict.fromkeys(("reward", "propensity", "total", *COSTS), lambda text: float(text or "nan"))
         frame = pandas.read_csv(source, converters=floats, usecols=lambda name: name in (*COLUMNS, EXACT))
     else:
         frame = pandas.read_parquet(source)

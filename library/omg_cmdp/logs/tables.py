@@ -33,6 +33,7 @@ import numpy as np
 from omg_cmdp.logs.log import RECORD, Log
 from omg_cmdp.logs.step_table import ContextColumns, StepTable, labels_of, require_columns
 from omg_cmdp.logs.writers import EXACT
+from omg_cmdp.mdp.budgets import MOST_BUDGETS
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.records import plain
@@ -48,7 +49,10 @@ ENDED = "ended"
 OURS = ("length", "total")
 """Columns of `Log.write`: how many steps were decided before the end, and the sum of rewards if only that is known."""
 
-COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity", "terminated", *OURS)
+COSTS = tuple(f"cost_{kind}" for kind in range(MOST_BUDGETS))
+"""Columns of `Log.write`: what the step cost, by kind."""
+
+COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity", "terminated", *OURS, *COSTS)
 
 
 def read_table(
@@ -63,6 +67,7 @@ def read_table(
     propensity: str | None = None,
     next_state: str | None = None,
     terminated: str | None = None,
+    cost: str | Sequence[str] | None = None,
     space: Space | None = None,
     states: Sequence[Any] | None = None,
     actions: Sequence[Any] | None = None,
@@ -85,6 +90,8 @@ def read_table(
         By default the columns of `Log.table`.
     propensity, next_state, terminated : str, optional
         The names of these columns; by default a column of just that name is used if the table has one.
+    cost : str or sequence of str, optional
+        The columns that say what a step cost, one for each kind, at most eight; by default there are no costs.
     space : Space, optional
         The states, actions and horizon, if they are known; by default they are those of the table, with any action
         allowed anywhere.
@@ -123,10 +130,13 @@ def read_table(
     names = {"person": person, "step": step, "state": state, "action": action, "reward": reward}
     require_columns(whole, names.values())
     given = {"propensity": propensity, "next_state": next_state, "terminated": terminated}
-    own = OURS if EXACT in whole else ()  # a file of ours; elsewhere a length may be that of a stay
+    own = (*OURS, *COSTS) if EXACT in whole else ()  # a file of ours; elsewhere a length may be that of a stay
     names |= {name: name for name in (*given, *own) if name in whole} | {
         n: c for n, c in given.items() if c is not None
     }
+    if cost is not None:
+        names |= dict(zip(COSTS, [cost] if isinstance(cost, str) else listed("cost", cost), strict=False))
+        require_columns(whole, names.values())
     table = StepTable(whole, names, None if space is None else space.horizon)
     labels = _labels(whole, names, space, states, actions)
     return _log(table, labels, space, context, reward_range)
@@ -193,6 +203,7 @@ def _log(
     chances = table.optional("propensity")
     table.refuse("propensity", np.isnan(chances) != np.isnan(chances[table.first]), "be known in all of an episode")
     table.refuse("propensity", (chances <= 0.0) | (chances > 1.0), "lie in (0, 1]")
+    costs = np.array([table.optional(name) for name in COSTS if name in table.names])
     lengths, totals = table.per_episode("length"), table.per_episode("total")
     fraction = (lengths != lengths.round()) & ~np.isnan(lengths)
     table.refuse("length", fraction | (lengths < 1) | (lengths > table.sizes), "be a number of rows of its episode")
@@ -216,10 +227,11 @@ def _log(
     for label, first, end in zip(contexts, *table.spans(), strict=True):
         seen, last = slice(first, end), None if over[end - 1] else int(follows[end - 1])
         steps = states[seen], actions[seen], rewards[seen], None if np.isnan(chances[first]) else chances[seen]
-        made = Episode.of_steps(space, label, *steps, last=last)
+        paid = None if not len(costs) or np.isnan(costs[:, seen]).any() else costs[:, seen]
+        made = Episode.of_steps(space, label, *steps, last=last, costs=paid)
         length = made.length if np.isnan(lengths[first]) else int(lengths[first])
         total = None if np.isnan(totals[first]) else float(totals[first])
-        log.add(Episode.of_arrays(label, *made.raw, made.propensities, length, total))
+        log.add(Episode.of_arrays(label, *made.raw, made.propensities, length, total, made.costs))
     return log
 
 

@@ -3,6 +3,7 @@
 With Q̂ the action values of the best policy of the agent's model, the best action of a step and state has the largest
 Q̂, and the runner-up the next one. What would change the choice: if the runner-up were worth Q̂(best) - Q̂(runner-up)
 more. How sure the agent is: the share of models drawn from its oracles in whose best policy the best action is chosen.
+With budgets, rewards are those after charges, at the prices of the plan.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from numpy.typing import NDArray
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
-from omg_cmdp.mdp.bellman import optimal_policy, policy_values
+from omg_cmdp.mdp.bellman import best_response, policy_values
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.misfit.judgement import sentence
 from omg_cmdp.planning.decision import Decision, state_policy
+from omg_cmdp.planning.solution import Status
 from omg_cmdp.runs.display import advice_html, advice_text
 from omg_cmdp.runs.pictures import draw_advice
 from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
@@ -76,6 +78,8 @@ class Advice:
     """The most that this policy loses in any plausible model, in units of reward, (); None without a ceiling."""
     settled: FloatArray | None = None
     """1 where all plausible models agree on an action, else 0, (K, N); None without a ceiling."""
+    prices: FloatArray | None = None
+    """What one unit more of each budget would add to the plan, in units of reward, (J,); None without budgets."""
     misfit: str | None = None
     """The sentence of `agent.misfit()`, if the data contradict the class of an oracle: then do not trust `sure`."""
 
@@ -184,10 +188,11 @@ def advise(
         return Advice(
             context=context, steps=at, states=where, policy=policy[cells], best=best, runner_up=second, **told
         )
-    own, policy = optimal_policy(model)[0], state_policy(model, decision)
-    best, second, lead = _two_best(model, own)
+    charges = _charges(decision)
+    rewards, policy = model.reward_steps - charges, state_policy(model, decision)
+    best, second, lead = _two_best(model, best_response(model, rewards)[0], rewards)
     low, high = agent.reward_range or (0.0, 1.0)
-    drawn = _drawn_actions(agent, context, generator) if isinstance(agent, ModelAgent) else None
+    drawn = _drawn_actions(agent, context, generator, charges) if isinstance(agent, ModelAgent) else None
     return Advice(
         context=context,
         steps=at,
@@ -198,9 +203,18 @@ def advise(
         visits=flow(model, policy)[0].sum(axis=2)[cells],
         lead=(high - low) * lead[cells],
         sure=None if drawn is None else (drawn == best).mean(axis=0)[cells],
+        prices=None if decision.prices is None else (high - low) * decision.prices,
         misfit=sentence(agent.misfit()),
         **told,
     )
+
+
+def _charges(decision: Decision) -> FloatArray:
+    """Return what is taken from rewards for the budgets, (K, S, A); 0 without any."""
+    if decision.limits is None or decision.prices is None or decision.status is Status.INFEASIBLE:
+        return np.zeros((1, 1, 1))
+    charged = decision.limits.charges(decision.prices)
+    return np.zeros((1, 1, 1)) if charged is None else charged
 
 
 def _judged(ceiling: RegretCeiling, context: Context, decision: Decision, cells: tuple[Any, ...]) -> dict[str, Any]:
@@ -219,9 +233,9 @@ def choices(space: Space) -> Indices:
     return np.flatnonzero(space.admissible.sum(axis=1) > 1)
 
 
-def _two_best(model: TabularMDP, own: FloatArray) -> tuple[Indices, Indices, FloatArray]:
-    """Return the actions of the model's optimum `own`, the second-best ones, and the leads, (H, S) each."""
-    _, values = policy_values(model, own, model.reward_steps)
+def _two_best(model: TabularMDP, own: FloatArray, rewards: FloatArray) -> tuple[Indices, Indices, FloatArray]:
+    """Return the actions of the optimum `own` for `rewards`, the second-best ones, and the leads, (H, S) each."""
+    _, values = policy_values(model, own, rewards)
     best = own.argmax(axis=2)
     others = np.where(model.admissible & (own == 0.0), values, -np.inf)
     second = others.argmax(axis=2)
@@ -229,7 +243,9 @@ def _two_best(model: TabularMDP, own: FloatArray) -> tuple[Indices, Indices, Flo
     return best, second, np.maximum(first_values - second_values, 0.0)
 
 
-def _drawn_actions(agent: ModelAgent, context: Context, generator: np.random.Generator) -> Indices | None:
+def _drawn_actions(
+    agent: ModelAgent, context: Context, generator: np.random.Generator, charges: FloatArray
+) -> Indices | None:
     """Return the best actions in models drawn from the oracles, (draws, H, S); None if the models are too large."""
     space = agent.space
     count = min(DRAWS, MOST_DRAWN // (space.horizon * space.states**2 * space.actions))
@@ -238,7 +254,7 @@ def _drawn_actions(agent: ModelAgent, context: Context, generator: np.random.Gen
     rewards = agent.reward_oracle.draws(context, count, generator)
     transitions = agent.dynamics_oracle.draws(context, count, generator)
     drawn = (space.mdp(transitions=p, rewards=f) for p, f in zip(transitions, rewards, strict=True))
-    return np.array([optimal_policy(model)[0].argmax(axis=2) for model in drawn])
+    return np.array([best_response(each, each.reward_steps - charges)[0].argmax(axis=2) for each in drawn])
 
 
 def _chosen(name: str, given: Iterable[int] | None, allowed: Indices, rule: str) -> Indices:

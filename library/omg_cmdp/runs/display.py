@@ -34,6 +34,10 @@ def advice_text(advice: Advice) -> str:
         lines.append(best + lead + ("" if advice.sure is None else f", {row['sure']:.0%} sure"))
     if len(table) > LINES:
         lines.append(f"and {len(table) - LINES} more places, which `table()` lists and `plot()` draws")
+    if advice.prices is not None:
+        worth = " and ".join(f"{price:.2g}" for price in advice.prices)
+        several = "the budget" if len(advice.prices) == 1 else "each budget"
+        lines.append(f"one unit more of {several} would be worth {worth} in rewards")
     return "\n  ".join([*lines, *([] if advice.misfit is None else [advice.misfit])])
 
 

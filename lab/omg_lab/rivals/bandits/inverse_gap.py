@@ -38,7 +38,6 @@ import numpy as np
 
 from omg_cmdp.agents.exploration.schedules import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
 from omg_cmdp.planning.decision import Decision
@@ -165,12 +164,6 @@ class FastCB(_InverseGap):
         """Return SquareCB's probabilities with γ divided by the least loss."""
         least = 1.0 - np.where(model.admissible, model.reward_steps[0], 0.0).max(axis=1, keepdims=True)
         return square_cb(gamma / np.maximum(least, SMALLEST_LOSS) * action_gaps(model))
-
-
-def require_one_step(space: Space) -> None:
-    """Raise unless episodes have one step."""
-    if space.horizon != 1:
-        raise ValueError(f"`space` must have horizon 1 for a bandit, got {space.horizon}")
 
 
 def action_gaps(model: TabularMDP) -> FloatArray:

@@ -2,11 +2,13 @@
 
 An episode has H steps. One that terminates earlier stays in one more state, S, for the rest of them and earns nothing
 there: a finite-horizon problem with the same returns. One that is *truncated* earlier has the steps that were seen, and
-no more: what would have followed is unknown. One that would last longer is left after H steps.
+no more: what would have followed is unknown. One that would last longer is left after H steps. Where `info["cost"]`
+says what a step cost, the episode has `costs`; a step that does not say so cost nothing.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -40,7 +42,7 @@ class EnvironmentPlayer:
         env, observation, _ = self.env.reset(context, int(for_env.generate_state(1)[0]))
         # A stream of its own: the environment's noise does not depend on how many actions were drawn.
         uniforms = np.random.default_rng(for_actions).random(self.space.horizon)
-        steps, state = [], self._observations.number(observation)
+        steps, costs, state = [], [], self._observations.number(observation)
         # An agent plans from the start of its space, and its plan says nothing about other states.
         if not self.space.start[state]:
             raise ValueError(
@@ -50,14 +52,16 @@ class EnvironmentPlayer:
         for h, uniform in enumerate(uniforms):
             probabilities = policy[h, state]
             action = draw_index(probabilities, uniform)
-            observation, reward, terminated, truncated, _ = env.step(self._actions.element(action))
+            observation, reward, terminated, truncated, info = env.step(self._actions.element(action))
             steps.append((state, action, self._checked(reward, h), probabilities[action]))
+            costs.append(_cost(info, h))
             # The observation after the end need not be one of the space.
             last = None if terminated else self._observations.number(observation)
             if last is None or truncated:
                 break
             state = last
-        return Episode.of_steps(self.space, context, *map(np.array, zip(*steps, strict=True)), last=last)
+        paid = None if np.isnan(costs).all() else np.nan_to_num(np.array([costs]))
+        return Episode.of_steps(self.space, context, *map(np.array, zip(*steps, strict=True)), last=last, costs=paid)
 
     def _number(self, env: gymnasium.Env[Any, Any]) -> None:
         """Number the observations and actions of `env`; raise unless the space has the same sizes."""
@@ -92,6 +96,18 @@ class EnvironmentPlayer:
                 f"the agent with a wider `reward_range`; {_UNHARMED}"
             )
         return number
+
+
+def _cost(info: Any, step: int) -> float:
+    """Return what a step cost, `info["cost"]` as in Safety-Gymnasium; nan if the environment does not say."""
+    cost = info.get("cost", math.nan)
+    try:
+        number = float(cost)
+    except (TypeError, ValueError):
+        number = math.inf
+    if math.isinf(number):
+        raise ValueError(f'`info["cost"]` must be a finite number, got {cost!r:.60} at step {step}; {_UNHARMED}')
+    return number
 
 
 def _are_same(cells: State, others: State) -> bool:

@@ -42,7 +42,7 @@ def test_cells_do_not_depend_on_units(make):
 
 
 @each_kind
-@pytest.mark.parametrize("offset", [0.0, 1e3, -1e6, 1e8, 1e10, -1e12])
+@pytest.mark.parametrize("offset", [1e3, -1e12])
 def test_cells_do_not_depend_on_where_zero_is(make, offset):
     """A clock in seconds since 1970, or a place in metres from somewhere else: numbers that a float holds exactly."""
     here, there = (np.round(16.0 * each) / 16.0 for each in (SEEN.observations, SEEN.next_observations))
