@@ -51,7 +51,7 @@ def cut(asked):
 def fail(asked):
     """Fail at the n-th operation of every path."""
     broken = failures = 0
-    paths = [*nth.CALLS, *nth.TASKS, *nth.STARTS, *nth.FILES]
+    paths = [*nth.CALLS, *nth.TASKS, *nth.STARTS, *nth.FILE_ACTS]
     for path, kind, for_good in itertools.product(paths, nth.KINDS, (False, True)):
         if asked.late():
             print(f"nth: stopped before {path}, {kind}, as time was up")

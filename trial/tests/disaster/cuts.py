@@ -7,6 +7,7 @@ moments, many times: what the disk may hold is laid out, opened and verified; no
 import contextlib
 import datetime
 import functools
+import importlib.util
 import json
 import random
 from pathlib import Path
@@ -15,7 +16,7 @@ from omg_trial.client.outbox import Outbox
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
 from omg_trial.log.events import Chain
-from trial.tests.disaster import studies
+from trial.tests.disaster import files
 from trial.tests.disaster.lookalike import Recorder, mounted
 from trial.tests.disaster.platter import Cut, lay_out, scratch
 from trial.tests.disaster.world import EPOCH, TRIAL
@@ -134,10 +135,13 @@ def check_outbox(folder, go_on=False, keys=frozenset()):
 RECORDS = {
     "trial": (record_trial, check_trial),
     "outbox": (record_outbox, check_outbox),
-    "study": (studies.record_study, studies.check_study),
-    "agent": (studies.record_agent, studies.check_agent),
+    "agent": (files.record_agent, files.check_agent),
 }
 """How each workload is recorded, and checked before the first promise."""
+if importlib.util.find_spec("omg_lab") is not None:
+    from tests.disaster.study import check_study, record_study
+
+    RECORDS["study"] = record_study, check_study
 
 
 def power_cuts(kind, seed, count, go_on=GO_ON):

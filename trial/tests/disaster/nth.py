@@ -6,6 +6,7 @@ made again: it must be answered, be in the log once, and the log must replay.
 
 import contextlib
 import errno
+import importlib.util
 import io
 import json
 import logging
@@ -24,7 +25,7 @@ from omg_trial.keys.ring import KeyFileError
 from omg_trial.log.database import Database, StoreError
 from omg_trial.operation.copies import copy_to_file
 from omg_trial.replay import replay
-from trial.tests.disaster import studies
+from trial.tests.disaster import files
 from trial.tests.disaster.cuts import _Clock
 from trial.tests.disaster.lookalike import Recorder, mounted
 from trial.tests.disaster.platter import scratch
@@ -147,14 +148,13 @@ CALLS = {
 TASKS = {"snapshot": Desk.snapshot, "model": Desk.learn_here, "note": lambda at: at.note("yellow", "disk", "x")}
 """What the service does by itself."""
 STARTS = ("found", "start", "copy")
-FILES = ("agent", "log", "study")
 KINDS = ("error", "full", "memory")
 
 
 def every_failure(path, kind, *, for_good=False, most=100_000):
     """Fail at n = 1, 2, … until a run is clean; return the number of failures, and what was wrong."""
     how = f"{path}, {kind} {'for good' if for_good else 'once'}"
-    play = _start if path in STARTS else _file if path in FILES else None
+    play = _start if path in STARTS else _file if path in FILE_ACTS else None
     failing, wrong, n = Failing(), [], 0
     if play is not None:
         while n < most:
@@ -323,9 +323,9 @@ def _file(path, failing, n, kind, for_good):
 
 
 def _agent_acts(folder):
-    agent, path = studies._agent(), folder / "agent.npz"
+    agent, path = files._agent(), folder / "agent.npz"
     agent.save(path)
-    return lambda: agent.save(path), lambda: studies.check_agent(folder)
+    return lambda: agent.save(path), lambda: files.check_agent(folder)
 
 
 def _log_acts(folder):
@@ -343,17 +343,8 @@ def _log_acts(folder):
     return act, lambda: [] if len(omg.logs.read_log(path).episodes) <= 2 else ["too many episodes"]
 
 
-def _study_acts(folder):
-    from omg_lab.studies.config import read_plan
-    from omg_lab.studies.directory import open_study
-    from omg_lab.studies.engines import Serial
+FILE_ACTS = {"agent": _agent_acts, "log": _log_acts}
+if importlib.util.find_spec("omg_lab") is not None:
+    from tests.disaster.study import study_acts
 
-    plan = read_plan(studies.STUDY.replace("episodes = 40", "episodes = 20"), name="small")
-
-    def act():
-        Serial().run(plan.tasks(), open_study(plan, folder), lambda event: None)
-
-    return act, lambda: studies.check_study(folder)
-
-
-FILE_ACTS = {"agent": _agent_acts, "log": _log_acts, "study": _study_acts}
+    FILE_ACTS["study"] = study_acts

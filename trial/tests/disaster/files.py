@@ -1,4 +1,4 @@
-"""Power cuts of the files of the library and the lab: a study under way, and an agent that is saved again and again.
+"""Power cuts of the files of the library: an agent that is saved again and again. `tests/disaster` has the lab's.
 
 Calls to the operating system are recorded as they are made; see `platter` for what a power cut may leave of them.
 """
@@ -13,20 +13,6 @@ import numpy as np
 
 import omg_cmdp as omg
 from trial.tests.disaster.platter import Cut, scratch
-
-STUDY = """
-description = "small"
-episodes = 40
-seeds = 1
-checkpoint = 10
-
-[worlds.decoy]
-context_count = 4
-reward_class_size = 4
-
-[agents.omg]
-[agents.uniform]
-"""
 
 
 @contextlib.contextmanager
@@ -74,47 +60,6 @@ def recorded_calls(folder):
         mock.patch.object(os, "mkdir", mkdir),
     ):
         yield cut
-
-
-def record_study(seed):
-    """Record a study in this process."""
-    from omg_lab.studies.config import read_plan
-    from omg_lab.studies.directory import open_study
-    from omg_lab.studies.engines import Serial
-
-    with scratch() as folder, recorded_calls(os.path.realpath(folder)) as cut:
-        plan = read_plan(STUDY, name="small")
-        store = open_study(plan, Path(os.path.realpath(folder)))
-        cut.promise(functools.partial(check_study, text=STUDY))
-        Serial().run(plan.tasks(), store, lambda event: None)
-    return cut
-
-
-def check_study(folder, go_on=False, text=STUDY):
-    """Return what is wrong with the files of a study; if it is to go on, it is played to its end."""
-    from omg_lab.studies.config import read_plan
-    from omg_lab.studies.directory import open_study
-    from omg_lab.studies.engines import Serial
-    from omg_lab.studies.results import load
-    from omg_lab.studies.store import StudyStore
-
-    store = StudyStore(folder)
-    store.study()
-    for path in store.state.glob("*.npz") if store.state.exists() else ():
-        with store.checkpoint(path.stem) as saved:
-            for number, digest in enumerate(saved["parts"].tolist()):
-                store.read_part(path.stem, number, digest)
-    for result in store.results() if store.runs.exists() else ():
-        for number, digest in enumerate(result.get("parts", ())):
-            store.read_part(result["run"], number, digest)
-    if not go_on:
-        return []
-    plan = read_plan(text, name="small")
-    Serial().run(plan.tasks(), open_study(plan, Path(folder)), lambda event: None)
-    found = load(folder)
-    return [f"run {run} failed" for run in found.failed["run"]] + ["runs are missing"] * (
-        len(found.runs) < len(plan.tasks())
-    )
 
 
 def _agent(seed=0):
