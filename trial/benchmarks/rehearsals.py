@@ -80,8 +80,9 @@ def main() -> None:
     by_name: dict[str, list[Estimated]] = collections.defaultdict(list)
     seconds = []
     with concurrent.futures.ProcessPoolExecutor(asked.processes) as pool:
-        for used, found in pool.map(play, seeds):
+        for seed, (used, found) in zip(seeds, pool.map(play, seeds), strict=True):
             seconds.append(used)
+            print(f"seed {seed}: {sum(each.covered for each in found)} of {len(found)} cover", flush=True)
             for each in found:
                 by_name[each.name].append(each)
     print(f"{'estimate':34} {'covered':>9} {'bias':>8} {'error':>7} {'stated':>7}")

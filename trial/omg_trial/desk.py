@@ -27,7 +27,7 @@ from omg_trial.log.machine import machine
 from omg_trial.log.traces import trace
 from omg_trial.replay import check_software, check_store
 from omg_trial.rules import moment
-from omg_trial.snapshots import pack_state, restore_state
+from omg_trial.snapshots import pack_state, restore_state, without_collection
 from omg_trial.state import FORMAT
 from omg_trial.trial_file.trial import Trial
 from omg_trial.versions import LearningTask
@@ -73,8 +73,7 @@ class Desk:
         correct_clock: bool = False,
         new: bool | None = None,
     ) -> None:
-        self.trial, self.store, self.contract = trial, store, Contract(trial)
-        self.trainer = Trainer(trial)
+        self.trial, self.store, self.contract, self.trainer = trial, store, Contract(trial), Trainer(trial)
         self.clock = SteadyClock() if clock is None else clock
         self._batch: list[Event] = []
         self._keys: dict[str, Event] = {}
@@ -101,25 +100,26 @@ class Desk:
 
     def _start(self) -> None:
         """Record the software and the file, once: thresholds may differ from those of the file that founded the log."""
-        if self._started:
-            return
-        self._started = True
-        file = hashlib.sha256(self.trial.text.encode()).hexdigest()
-        self._record("started", {"software": provenance(), "machine": machine(), "file": file})
+        if not self._started:
+            self._started = True
+            file = hashlib.sha256(self.trial.text.encode()).hexdigest()
+            self._record("started", {"software": provenance(), "machine": machine(), "file": file})
 
     def _load(self, *heads: str) -> None:
         """Verify the log, which must end with one of `heads` if there are any; fold it, from its last snapshot on."""
-        chain = Chain(self.store.read())
-        if heads and chain.head not in heads:
-            number, last = heads[0].partition(":")[0], len(chain)
-            cause = "perhaps it is a replica that lags, or somebody else has written to it"
-            raise self._damaged(f"the service had written event {number}, the database now ends with {last}: {cause}")
-        self.chain = chain
-        self.state, arrays = restore_state(self.trial, self.store, self.chain)
-        if arrays is not None:
-            self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
-        for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
-            self.state.apply(event)
+        with without_collection():
+            chain = Chain(self.store.rows())
+            if heads and chain.head not in heads:
+                cause = (
+                    f"the database ends with {len(chain)}: perhaps a replica lags, or somebody else has written to it"
+                )
+                raise self._damaged(f"the service had written event {heads[0].partition(':')[0]}, {cause}")
+            self.chain = chain
+            self.state, arrays = restore_state(self.trial, self.store, self.chain)
+            if arrays is not None:
+                self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
+            for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
+                self.state.apply(event)
         self.store.forget(self.state.erased)  # a key file from before may have been restored
         self.agent: ModelAgent = self.trainer.train(self.state.version.dataset, len(self.state.version.dataset))
 
@@ -181,6 +181,8 @@ class Desk:
             if kind in ("rolled back", "published"):
                 self.agent = self.trainer.train(self.state.version.dataset)
         elif not (event.request or "").startswith(f"{ring.mark_call(person, asked)}:"):  # worse than no answer
+            if person is not None and ring.alias(person) in self.state.erased:
+                raise Refusal(410, "the person was erased")  # and with their key what the call said
             raise Refusal(422, "the key was used for another call: a new call needs a new key")
         assert event.answer is not None
         return Answer(event.answer, event.mark, warning)

@@ -139,7 +139,7 @@ def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, d
 
 
 @contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Make millions of objects without looking again and again which of them are garbage: none is."""
     collects = gc.isenabled()
     gc.disable()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import file_path, instance_of, one_of
 
-RATES = {"app": 500.0, "phone": 5.0, "analyst": 500.0, "blinded": 500.0, "administrator": 500.0}
+RATES = dict.fromkeys(("app", "analyst", "blinded", "follower", "administrator"), 500.0) | {"phone": 5.0}
 """Calls a second that a token of each role may make, and as many at once, unless its line says otherwise."""
 ROLES = tuple(RATES)
 

@@ -7,8 +7,9 @@ secret, the mark that only the service can put on the answer to a call, and ever
 
     hₙ = SHA-256(hₙ₋₁, event n),    u = HMAC-SHA-256(secret; alias, occasion, step) in [0, 1),
 
-and the action drawn is the first whose cumulative probability is above u. What a model has learned, and so the
-probabilities themselves, is computed again by `omg-trial replay`.
+and the action drawn is the first whose cumulative probability is above u. Calls themselves are not in the log, as they
+name people: it has an HMAC of each, which nobody can compute again, and over which the service has put its mark.
+What a model has learned, and so the probabilities themselves, is computed again by `omg-trial replay`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas
 import pytest
+import scipy.stats
 
 from omg_trial.analysis import clustered_fit, earned, excursion_effect, treatment_effect
 from omg_trial.analysis.effects import fixed_probabilities, fixed_weights
@@ -12,6 +13,7 @@ from omg_trial.desk import Desk
 from omg_trial.export import decisions
 from omg_trial.log.database import Database
 from omg_trial.trial_file import EXAMPLE, Trial
+from trial.benchmarks.coverage import SHAPES, covered
 from trial.tests.trials import trial
 
 
@@ -186,3 +188,10 @@ def test_the_fixed_probabilities_are_valued_within_the_rules():
     fixed = 0.5 * 0.2 + 0.3 * 0.5 + 0.2 * 0.3 + 0.1  # where all can be drawn, in the mean of both states
     low, high = found.interval(0.999)[0]
     assert low < 6 / 7 * fixed + 1 / 7 * 0.3 < high
+
+
+@pytest.mark.slow
+def test_intervals_cover_with_few_people_and_a_policy_that_learns_from_all_of_them():
+    """Student's with n - p degrees of freedom covers 91 % of the differences between such small arms."""
+    for name, each in covered(SHAPES["few people"], seed=0, trials=400).items():
+        assert sum(each) >= scipy.stats.binom.ppf(1e-3, len(each), 0.95), name

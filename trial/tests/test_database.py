@@ -1,6 +1,7 @@
 """Databases: SQLite and PostgreSQL keep the same events, and one writer at a time."""
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import shutil
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy
+from typer.testing import CliRunner
 
+from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log import addresses, database
 from omg_trial.log.database import Database, InUseError, StoreError
@@ -95,6 +98,25 @@ def test_a_database_gives_back_what_it_was_given(url):
     store = Database(url)
     assert digest(Desk(trial(), store, clock=Clock()).state) == before
     store.close()
+
+
+@pytest.mark.slow
+def test_a_copy_is_restored_to_a_server_and_goes_on_there(postgres, tmp_path):
+    with contextlib.closing(Database(tmp_path / "trial.db")) as store:
+        at = Desk(trial(), store, clock=Clock())
+        Trialist(at, seed=0, overlapping=3).play(6)
+        before, head = digest(at.state), at.chain.head
+    url, keys = emptied(postgres), tmp_path / "trial.keys"
+    command = ["restore", str(tmp_path / "trial.db"), url, "--keys", str(keys), "--expect", head]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "Equal to the log, bit for bit." in done.output
+    assert CliRunner().invoke(app, command).exit_code == 2  # there is a log already
+    with contextlib.closing(Database(url, keys=keys)) as store:
+        at = Desk(trial(), store, clock=Clock(), new=False)
+        assert digest(at.state) == before
+        Trialist(at, seed=1).play(1)
+        assert replay(at.trial, store.read()).differences == []
 
 
 def test_a_second_writer_is_refused_and_a_reader_is_not(url):

@@ -119,8 +119,14 @@ def test_an_erased_person_is_gone_and_all_else_is_there_to_the_bit(path, tmp_pat
         before = decisions(at.trial, at.store.read())
         before_keys = path.with_suffix(".keys").read_bytes()
         alias, key = at.store.keys.alias("p1"), at.store.keys._keys[at.store.keys.alias("p1")]
+        opening = {"person": "p1", "context": {"age": 40, "lives": "alone"}, "occasion": "retried"}
+        told = at.call("open", opening, "open-1")
+        assert at.call("open", opening, "open-1") == told
         at.call("erase", {"person": "p1", "cause": "asked to be forgotten"}, "erase-1")
         assert at.store.snapshot() is None
+        with pytest.raises(Refusal, match="was erased") as refused:
+            at.call("open", opening, "open-1")
+        assert refused.value.status == 410
         with pytest.raises(Refusal, match="has withdrawn"):
             at.call("open", {"person": "p1", "context": {"age": 40}})
         with pytest.raises(Refusal, match="was erased"):

@@ -216,5 +216,5 @@ def test_a_folder_for_minari_has_the_episodes_of_the_log(played, tmp_path):
     assert table["actions"][:-1].tolist() == list(first.actions[:steps])
     assert [row["propensity"] for row in table["infos"][:-1]] == list(first.propensities[:steps])
     assert (table["terminations"] | table["truncations"])[:-1].sum() == 1
-    minari = pytest.importorskip("minari")
+    minari = pytest.importorskip("minari", reason="needs minari")
     assert sum(len(each.rewards) for each in minari.MinariDataset(path)) == known["total_steps"]

@@ -119,8 +119,16 @@ def test_windows_and_weeks_are_of_the_persons_clock_on_the_day_it_is_changed(zon
     sound(at)
 
 
+def test_nobody_chooses_an_arm_unless_the_file_says_so():
+    at = desk("[people]\ncontrol = 0.3\n")
+    with pytest.raises(Refusal, match=r"`arm`: arms are drawn in this trial.* people.arms = 'given'"):
+        at.call("enrol", {"person": "p1", "arm": "control"})
+    at.call("enrol", {"person": "p1"})
+    at.call("enrol", {"person": "p1", "arm": at.state.people["p1"].arm})
+
+
 def test_the_control_group_is_drawn_and_has_the_fixed_probabilities():
-    at = desk("[people]\ncontrol = 0.3\n[learning]\nafter_episodes = 0\n")
+    at = desk('[people]\ncontrol = 0.3\narms = "given"\n[learning]\nafter_episodes = 0\n')
     Trialist(at, seed=1, people=12).play(15)
     drawn = [draw_arm(at.inputs(), f"somebody{number}") for number in range(2000)]
     assert abs(drawn.count("control") - 600) < 5 * np.sqrt(2000 * 0.3 * 0.7)

@@ -1,6 +1,10 @@
 """A trial from its trial file to the final analysis, with what goes wrong: a small rehearsal, and one of 120 people."""
 
 import dataclasses
+import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -9,6 +13,7 @@ from typer.testing import CliRunner
 
 import omg_cmdp as omg
 from omg_cmdp.contexts import context_from_json
+from omg_trial.analysis import treatment_effect
 from omg_trial.cli import app
 from omg_trial.export import live_log
 from omg_trial.log.database import Database
@@ -136,6 +141,20 @@ def test_the_statistician_gets_the_same_from_the_table_alone(played, table, log)
     estimate = omg.logs.importance_sampling(log.whole(), lambda context: policy)
     assert whole["weighted"].mean() == pytest.approx(estimate.value)
     assert estimate.mean_weights == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
+def test_base_r_finds_the_same_effect_and_error_in_the_exported_table(played, table):
+    """The program of the guide, whose control variables are a constant and the second state."""
+    player, folder = played
+    guide = Path(__file__).parents[2] / "docs" / "trial" / "analysis.md"
+    program = re.search(r"without a package.*?```\n(.*?)```", guide.read_text(), re.DOTALL)[1].replace("%.6f", "%.12f")
+    options = ["export", str(folder / "trial.db"), "--for", "mrt", "--out", str(folder / "mrt.csv")]
+    assert CliRunner().invoke(app, options).exit_code == 0
+    done = subprocess.run(["Rscript", "-e", program], cwd=folder, capture_output=True, text=True, check=True)
+    effect = treatment_effect(player.trial, table, "reminder")
+    said = [float(word) for word in re.findall(r"[\d.]+\d", done.stdout)]
+    assert said == pytest.approx([effect.values[0], effect.standard_errors[0]], rel=1e-9)
 
 
 def test_the_log_replays_to_the_bit(played):

@@ -87,7 +87,7 @@ def check(file: TrialPath, people: Annotated[int, typer.Option(min=1, help="Peop
 @command
 def token(
     file: TrialPath,
-    role: Annotated[str, typer.Argument(metavar="app|phone|analyst|blinded|administrator")],
+    role: Annotated[str, typer.Argument(metavar="app|phone|analyst|blinded|follower|administrator")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="To know it by.")],
     tokens: TokensPath = None,
     person: Annotated[str | None, typer.Option(help="Whose phone it is; it may call for this person only.")] = None,

@@ -35,7 +35,7 @@ def follow(
 ) -> None:
     """Pull new events into a copy of the log, and check that they continue its chain; until Ctrl-C.
 
-    The token of an analyst is read from the environment variable OMG_TRIAL_TOKEN, if the source is a service.
+    A token with the role follower is read from the environment variable OMG_TRIAL_TOKEN, if the source is a service.
     """
     from omg_trial.operation.copies import Follower, SourceError
 

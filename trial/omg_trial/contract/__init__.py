@@ -5,7 +5,7 @@ where it enters, by the same models over HTTP and for a caller in this process.
 """
 
 from omg_trial.contract.calls import KEY, KEY_RULE, Answer, Call, KeyedCall, OlderLog, OutsideConsent, Refusal
-from omg_trial.contract.models import Contract, context_text, describe_problem, read_fields, read_target
+from omg_trial.contract.models import Contract, context_text, describe_problem
 
 __all__ = [
     "KEY",
@@ -19,6 +19,4 @@ __all__ = [
     "Refusal",
     "context_text",
     "describe_problem",
-    "read_fields",
-    "read_target",
 ]

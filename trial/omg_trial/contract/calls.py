@@ -210,7 +210,9 @@ class Enrol(Call):
 
     name = "enrol"
     person: Person
-    arm: Literal["learning", "control"] | None = Field(default=None, description="Drawn if it is null, as it should.")
+    arm: Literal["learning", "control"] | None = Field(
+        default=None, description="Drawn if it is null; otherwise the trial file must say that arms are given."
+    )
     zone: Zone | None = Field(default=None, description="That of the trial file if it is null.")
     consent_from: Day | None = None
     consent_to: Day | None = None

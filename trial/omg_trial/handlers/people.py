@@ -15,6 +15,10 @@ def handle_enrol(at: DecisionInputs, call: calls.Enrol, _: None) -> Handled:
     if at.state.has_left(call.person):
         raise Refusal(410, "the person has withdrawn")
     known = at.state.people.get(call.person)
+    if known is None and call.arm is not None and at.trial.people.arms == "drawn":
+        raise Refusal(
+            409, "`arm`: arms are drawn in this trial; leave it out, or set people.arms = 'given' in its file"
+        )
     if known is not None and call.arm not in (None, known.arm):
         raise Refusal(409, f"`arm`: the person is in the arm {known.arm}, for good")
     arm = known.arm if known is not None else call.arm or draw_arm(at, call.person)

@@ -22,44 +22,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from omg_cmdp.validation import instance_of
 from omg_trial.keys.ring import KeyRing
 from omg_trial.log.addresses import key_path, parse_url, set_up_to_read, set_up_to_write
-from omg_trial.log.events import Event
+from omg_trial.log.events import Event, Row
+from omg_trial.log.schema import AFTER, BY_KEYS, EVENTS, HOLDS_LOCK, LAST_SNAPSHOT, LOCK, SCHEMA, SNAPSHOTS
 
 FETCHED = 1000
 """Rows that are read at a time."""
-
-_schema = sql.MetaData()
-_events = sql.Table(
-    "events",
-    _schema,
-    sql.Column("number", sql.BigInteger, primary_key=True, autoincrement=False),
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("kind", sql.Text, nullable=False),
-    sql.Column("body", sql.Text, nullable=False),
-    sql.Column("key", sql.Text, unique=True),
-    sql.Column("request", sql.Text),
-    sql.Column("answer", sql.Text),
-    sql.Column("hash", sql.Text, nullable=False),
-)
-_snapshots = sql.Table(
-    "snapshots",
-    _schema,
-    sql.Column("number", sql.BigInteger, primary_key=True, autoincrement=False),
-    sql.Column("hash", sql.Text, nullable=False),
-    sql.Column("content", sql.LargeBinary, nullable=False),
-)
-
-
-_BY_KEYS = sql.select(_events).where(_events.c.key.in_(sql.bindparam("keys", expanding=True)))
-_AFTER = sql.select(_events).where(_events.c.number > sql.bindparam("number")).order_by(_events.c.number).limit(FETCHED)
-_LAST_SNAPSHOT = sql.select(_snapshots).order_by(_snapshots.c.number.desc()).limit(1)
-
-
-_LOCK = "hashtext('omg-cmdp live')"
-# A lock on a bigint has its halves in classid and objid; that of a negative number has all bits in the upper half.
-_HOLDS_LOCK = sql.text(
-    f"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()"
-    f" AND (classid::bigint << 32 | objid::bigint) = {_LOCK}::bigint"
-)
 
 
 class StoreError(RuntimeError):
@@ -143,7 +110,7 @@ class Database:
             self._forgotten = weakref.finalize(self, self._connection.close)
             if self.writing:
                 self._take_lock(self._connection)
-                _schema.create_all(self._connection)
+                SCHEMA.create_all(self._connection)
                 self._connection.commit()
                 self._check_safe(self._connection)
             _check(self._connection)
@@ -175,39 +142,46 @@ class Database:
 
     def read(self, after: int = 0) -> Iterator[Event]:
         """Yield the events after one with this number, in order; `verified` shows whether they are as written."""
-        while True:
-            rows = self._rows(_AFTER, number=after)
-            for row in rows:
-                yield self._event(row)
-                after = row.number
-            if len(rows) < FETCHED:
+        return (Event(*row, ring=self.keys) for row in self.rows(after))
+
+    def rows(self, after: int = 0) -> Iterator[Row]:
+        """Yield the same as they are kept."""
+        while some := self.some_rows(after):
+            yield from some
+            if len(some) < FETCHED:
                 return
+            after = some[-1][0]
+
+    def some_rows(self, after: int, most: int = FETCHED) -> list[Row]:
+        """Return the next rows, `most` of them if there are as many."""
+        return self._rows(AFTER, number=after, most=most)
 
     def append(self, events: Sequence[Event]) -> None:
         """Keep all events, or none and raise `StoreError`; they are durable when this returns."""
-        names = [column.name for column in _events.columns]
+        names = [column.name for column in EVENTS.columns]
         rows = [dict(zip(names, event.row, strict=True)) for event in events]
         try:
             self.keys.save()  # before the events that need them
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
         with self._connected() as connection:
-            if self._is_server and not connection.execute(_HOLDS_LOCK).scalar():
+            if self._is_server and not connection.execute(HOLDS_LOCK).scalar():
                 connection.rollback()
                 how = "a pooler stands between, such as PgBouncer in transaction mode; connect directly, or by sessions"
                 raise StoreError(f"the connection does not hold the lock that it took: {how}")
-            connection.execute(_events.insert(), rows)
+            connection.execute(EVENTS.insert(), rows)
             connection.commit()
 
     def answered(self, keys: Sequence[str]) -> dict[str, Event]:
         """Return the events that answer calls with these keys, by key."""
-        return {row.key: self._event(row) for row in self._rows(_BY_KEYS, keys=keys)} if keys else {}
+        rows: list[Row] = self._rows(BY_KEYS, keys=keys) if keys else []
+        return {str(row[4]): Event(*row, ring=self.keys) for row in rows}
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""
         with self._connected() as connection:
-            connection.execute(_snapshots.delete())
-            connection.execute(_snapshots.insert(), [snapshot._asdict()])
+            connection.execute(SNAPSHOTS.delete())
+            connection.execute(SNAPSHOTS.insert(), [snapshot._asdict()])
             connection.commit()
 
     def forget(self, aliases: Iterable[str]) -> bool:
@@ -223,18 +197,14 @@ class Database:
             raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
         if held:
             with self._connected() as connection:
-                connection.execute(_snapshots.delete())
+                connection.execute(SNAPSHOTS.delete())
                 connection.commit()
         return bool(held)
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot."""
-        rows = self._rows(_LAST_SNAPSHOT)
+        rows = self._rows(LAST_SNAPSHOT)
         return Snapshot(*rows[0]) if rows else None
-
-    def _event(self, row: Any) -> Event:
-        number, time, kind, body, key, request, answer, own = row
-        return Event(number, time, kind, body, key, request, answer, own, self.keys)
 
     def _rows(self, query: sql.Select[Any], **values: Any) -> list[Any]:
         with self._connected() as connection:
@@ -275,7 +245,7 @@ class Database:
                 self._lock.acquire()
             locked = self._lock.is_locked
         elif self._is_server:
-            locked = connection.execute(sql.text(f"SELECT pg_try_advisory_lock({_LOCK})")).scalar()
+            locked = connection.execute(sql.text(f"SELECT pg_try_advisory_lock({LOCK})")).scalar()
             connection.commit()
         if not locked:
             raise InUseError(f"the database {self.url.database} is in use by another process")
@@ -284,7 +254,7 @@ class Database:
 def _check(connection: sql.Connection) -> None:
     """Refuse a database whose tables are not ours."""
     found = sql.inspect(connection)
-    for table in _schema.sorted_tables:
+    for table in SCHEMA.sorted_tables:
         there = found.get_columns(table.name) if found.has_table(table.name) else []
         columns = {column["name"] for column in there}
         if columns != set(table.columns.keys()):

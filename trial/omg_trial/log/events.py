@@ -27,6 +27,10 @@ _quoted = json.encoder.encode_basestring
 """A text as `canonical` has it."""
 
 
+Row = tuple[int, str, str, str, str | None, str | None, str | None, str]
+"""Number, time, kind, body, key, request, answer and hash of an event, as a store keeps them."""
+
+
 class BrokenChainError(ValueError):
     """A log that is not as it was written."""
 
@@ -78,7 +82,7 @@ class Event:
         return found if self.ring is None else self.ring.unseal(found)
 
     @property
-    def row(self) -> tuple[int, str, str, str, str | None, str | None, str | None, str]:
+    def row(self) -> Row:
         """What is kept of the event."""
         return self.number, self.time, self.kind, self.text, self.key, self.request, self.answer, self.hash
 
@@ -92,16 +96,20 @@ class Event:
         return dataclasses.replace(self, hash=self.link(before))
 
     def link(self, before: str) -> str:
-        """Return the hash of the event after one with the hash `before`, whatever it says itself.
+        """Return the hash of the event after one with the hash `before`, whatever it says itself."""
+        return link(before, self.row)
 
-        It is the SHA-256 of the canonical text of [before, number, time, kind, body, key, request, answer]. All events
-        are hashed at every start: the text is put together by hand, and the body is not decoded.
-        """
-        key = "null" if self.key is None else _quoted(self.key)
-        request = "null" if self.request is None else _quoted(self.request)
-        answer = "null" if self.answer is None else _quoted(self.answer)
-        head = f'["{before}",{self.number},{_quoted(self.time)},{_quoted(self.kind)}'
-        return hashlib.sha256(f"{head},{self.text},{key},{request},{answer}]".encode()).hexdigest()
+
+def link(before: str, row: Row) -> str:
+    """Return the hash of an event, by its row, after one with the hash `before`.
+
+    It is the SHA-256 of the canonical text of [before, number, time, kind, body, key, request, answer]. All events are
+    hashed at every start: the text is put together by hand, and the body is not decoded.
+    """
+    number, time, kind, text, key, request, answer, _ = row
+    head = f'["{before}",{number},{_quoted(time)},{_quoted(kind)},{text}'
+    key, request, answer = ("null" if each is None else _quoted(each) for each in (key, request, answer))
+    return hashlib.sha256(f"{head},{key},{request},{answer}]".encode()).hexdigest()
 
 
 def canonical(content: Any) -> str:
@@ -158,15 +166,21 @@ def verified(events: Iterable[Event], before: str = FIRST_HASH, number: int = 0)
     """Yield the events that follow one with this hash and `number`; raise at the first that does not."""
     for event in events_in(events):
         number += 1
-        if event.number != number:
-            raise BrokenChainError(f"event {event.number} after {number - 1}: events are missing or out of order")
-        try:
-            before, found = event.hash, event.link(before)
-        except (TypeError, UnicodeError):  # no text where one was written
-            found = ""
-        if found != event.hash:
-            raise BrokenChainError(f"event {number} was changed after it was written")
+        before = check_link(before, number, event.row)
         yield event
+
+
+def check_link(before: str, number: int, row: Row) -> str:
+    """Return the hash of an event that has this number and follows one with the hash `before`; raise if it does not."""
+    if row[0] != number:
+        raise BrokenChainError(f"event {row[0]} after {number - 1}: events are missing or out of order")
+    try:
+        found = link(before, row)
+    except (TypeError, UnicodeError):  # no text where one was written
+        found = ""
+    if found != row[7]:
+        raise BrokenChainError(f"event {number} was changed after it was written")
+    return found
 
 
 class Chain:
@@ -182,10 +196,11 @@ class Chain:
     (True, True)
     """
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
-        self._hashes = bytearray()
-        for event in verified(events):
-            self.add(event)
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self._hashes, before = bytearray(), FIRST_HASH
+        for number, row in enumerate(rows, start=1):
+            before = check_link(before, number, row)
+            self._hashes += bytes.fromhex(before)
 
     def __len__(self) -> int:
         return len(self._hashes) // 32

@@ -86,18 +86,18 @@ class Follower:
     folder : path
         Where `log.db` is kept.
     token : str, default ""
-        A token of the service, with the role analyst.
+        A token of the service, with the role follower.
     """
 
     def __init__(self, source: str, folder: Path, token: str = "") -> None:
         self._source, self._token = source.rstrip("/"), token
         self._is_service = source.startswith(("http://", "https://"))
         if self._is_service and not token:
-            raise ValueError("a service asks for a token: set OMG_TRIAL_TOKEN to one with the role analyst")
+            raise ValueError("a service asks for a token: set OMG_TRIAL_TOKEN to one with the role follower")
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._store = Database(folder / "log.db")
         try:
-            self._chain = Chain(self._store.read())
+            self._chain = Chain(self._store.rows())
         except BaseException:
             self._store.close()
             raise
@@ -143,6 +143,6 @@ class Follower:
                 return [Event(*json.loads(line)) for line in answer]
         except urllib.error.HTTPError as error:
             error.close()
-            raise SourceError(f"the service answers {error.code}; the token must have the role analyst") from None
+            raise SourceError(f"the service answers {error.code}; the token must have the role follower") from None
         except (OSError, ValueError, TypeError) as error:
             raise SourceError(f"the service cannot be read: {type(error).__name__}") from None

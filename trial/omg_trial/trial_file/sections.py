@@ -187,6 +187,8 @@ class People(FileTable):
     """Whether somebody's first opening enrols them, or unknown people are refused."""
     control: Probability = 0.0
     """The share of people who are decided for by the fixed probabilities, drawn when they are enrolled."""
+    arms: Literal["drawn", "given"] = "drawn"
+    """Whether whoever enrols a person may choose the arm; if not, it is always drawn."""
 
 
 class Window(FileTable):

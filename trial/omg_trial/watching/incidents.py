@@ -11,8 +11,11 @@ from omg_trial.rules import moment
 from omg_trial.watching.checks import Finding, findings
 from omg_trial.watching.losses import watch
 from omg_trial.watching.process import Process
-from omg_trial.watching.verdicts import GREEN
+from omg_trial.watching.verdicts import GREEN, SEVERITIES
 from omg_trial.watching.view import TrialView
+
+CALM = datetime.timedelta(minutes=10)
+"""For how long a check must be better before that is noted."""
 
 
 def tick(at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> tuple[TrialView, list[Finding], bool]:
@@ -25,12 +28,24 @@ def tick(at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> t
     process.measure()
     at_desk(close_overdue)
     view: TrialView = at_desk(lambda desk: watch(desk, process))
-    found, noted = findings(view), {each.check: each.severity for each in view.state.incidents}
-    changed = [each for each in found if each.severity != noted.get(each.check, GREEN)]
+    found = findings(view)
+    changed = _changed(view, found)
     if changed:
         at_desk(lambda desk: note(desk, changed))
     view.state.incidents, lost = at_desk(lambda desk: (list(desk.state.incidents), desk.lost))
     return view, found, lost
+
+
+def _changed(view: TrialView, found: list[Finding]) -> list[Finding]:
+    """Return what has become worse, and what has been better for a while: a check that flaps is noted once."""
+    noted, better = {each.check: each.severity for each in view.state.incidents}, view.process.better
+    for each in found:
+        if SEVERITIES.index(each.severity) < SEVERITIES.index(noted.get(each.check, GREEN)):
+            better.setdefault(each.check, view.now)
+        else:
+            better.pop(each.check, None)
+    other = [each for each in found if each.severity != noted.get(each.check, GREEN)]
+    return [each for each in other if view.now - better.get(each.check, view.now - CALM) >= CALM]
 
 
 def close_overdue(desk: Desk) -> None:

@@ -34,6 +34,8 @@ class Process:
         """Why the service answers nothing: the log is not the one that was written."""
         self.misfit: str | None = None
         """A sentence if the episodes contradict the class of the model that was learned last; None if they do not."""
+        self.better: dict[str, datetime.datetime] = {}
+        """Checks that are better than their last incident says, and since when."""
         self.unsent: dict[str, str] = {}
         """Channels that did not take the last alert, with the kind of error."""
         self.losses: Any = None

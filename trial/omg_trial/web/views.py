@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import importlib.resources
-import itertools
 import json
 import math
 import secrets
@@ -18,7 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from omg_trial.contract.calls import KeyedCall, Look, Person
 from omg_trial.desk import Desk
 from omg_trial.log.database import StoreError
-from omg_trial.log.events import Event, canonical
+from omg_trial.log.events import Row, canonical
 from omg_trial.service import Service
 from omg_trial.tokens import Token
 from omg_trial.watching.losses import watch
@@ -40,8 +39,8 @@ _PAGE = {
 }
 LOOK_SECONDS = 600.0
 """Seconds in which a reader who asks for the same again has not looked twice."""
-EVENTS = 500
-"""Events of the log in one answer."""
+EVENTS, TOGETHER = 500, 50
+"""Events of the log in one answer, and those that are read between two batches of calls."""
 PRIVATE = {"X-Content-Type-Options": "nosniff"}
 
 
@@ -80,14 +79,18 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[.
         await note(token, "person", person)
         return Response(text, media_type="application/json", headers=PRIVATE)
 
-    @app.get("/v1/events", response_class=PlainTextResponse, dependencies=[analyst])
+    @app.get("/v1/events", response_class=PlainTextResponse, dependencies=[role("follower", "analyst")])
     async def follow(after: Annotated[int, Query(ge=0, le=2**53)] = 0) -> Response:
-        def read(desk: Desk) -> list[Event]:
-            return list(itertools.islice(desk.store.read(after), EVENTS))
+        rows: list[Row] = []
 
-        events: list[Event] = await service.ask(read)
-        lines = await asyncio.to_thread(lambda: [json.dumps(event.row) for event in events])
-        return PlainTextResponse("".join(f"{line}\n" for line in lines), headers=PRIVATE)
+        def read(desk: Desk) -> list[Row]:
+            return desk.store.some_rows(rows[-1][0] if rows else after, TOGETHER)
+
+        # A few at a time, on the thread that decides: one connection writes and reads, and no decision waits long.
+        while len(rows) < EVENTS and (some := await service.ask(read)):
+            rows += some
+        lines = await asyncio.to_thread(lambda: [f"{json.dumps(tuple(row))}\n" for row in rows])
+        return PlainTextResponse("".join(lines), headers=PRIVATE)
 
     @app.get("/metrics", response_class=PlainTextResponse, dependencies=[analyst])
     async def scrape() -> Response:

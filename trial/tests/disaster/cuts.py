@@ -92,7 +92,7 @@ def check_trial(folder, go_on=False, head=None, erased=()):
         return [f"there is no database, and {head} was acknowledged"] if head else []
     with contextlib.closing(Database(path)) as store:
         events = list(store.read())
-        chain = Chain(events)
+        chain = Chain(event.row for event in events)
         if head is not None and not chain.has(head):
             wrong.append(f"{head} was acknowledged, and the log ends with {chain.head[:12]}")
         for event in events:

@@ -222,7 +222,8 @@ BUGS = (
     # The six of an earlier attack.
     Bug("a start after a snapshot amid learning fails", desk, "restore_state", _restore_any,
         compounded("amid learning")),
-    Bug("a damaged log behind a snapshot is served", events, "verified", lambda log, *_: log, compounded("damage")),
+    Bug("a damaged log behind a snapshot is served", events, "check_link", lambda before, number, row: row[7],
+        compounded("damage")),
     Bug("a failover to an older replica is not noticed", Desk, "_load", _without_check, simulated()),
     Bug("one wrong clock is believed", clock.SteadyClock, "__call__", _clock_believes, simulated()),
     Bug("opening again draws again", desk.Desk, "_stored", lambda self, keys: {}, simulated()),

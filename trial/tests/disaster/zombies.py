@@ -86,7 +86,7 @@ def _stopped(steal):
         from omg_trial.log.events import Chain
 
         with contextlib.closing(Database(folder / "trial.db", writing=False)) as store:
-            Chain(store.read())
+            Chain(store.rows())
         return [f"it was acknowledged, and is not in the log: {answer[1][:60]}" for answer in lost]
 
 
