@@ -9,6 +9,7 @@ from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import Serial
 from omg_lab.studies.results import load
 from omg_lab.studies.store import StudyStore
+from trial.tests.disaster import cuts, nth
 from trial.tests.disaster.files import recorded_calls
 from trial.tests.disaster.platter import scratch
 
@@ -66,3 +67,7 @@ def study_acts(folder):
         Serial().run(plan.tasks(), open_study(plan, folder), lambda event: None)
 
     return act, lambda: check_study(folder)
+
+
+cuts.RECORDS["study"] = record_study, check_study
+nth.FILE_ACTS["study"] = study_acts

@@ -110,9 +110,7 @@ class Desk:
         with without_collection():
             chain = Chain(self.store.rows())
             if heads and chain.head not in heads:
-                cause = (
-                    f"the database ends with {len(chain)}: perhaps a replica lags, or somebody else has written to it"
-                )
+                cause = f"the database ends with {len(chain)}: perhaps a replica lags, or somebody else writes to it"
                 raise self._damaged(f"the service had written event {heads[0].partition(':')[0]}, {cause}")
             self.chain = chain
             self.state, arrays = restore_state(self.trial, self.store, self.chain)

@@ -5,6 +5,8 @@ failure is printed with its seed.
 """
 
 import argparse
+import contextlib
+import importlib
 import itertools
 import sys
 import time
@@ -107,6 +109,8 @@ def main():
     command.add_argument("--shrink", action="store_true", help="shrink the scripts that fail")
     command.add_argument("--bug", action="append", default=[], help="the name of a planted bug")
     asked = command.parse_args()
+    with contextlib.suppress(ModuleNotFoundError):  # the lab is not installed
+        importlib.import_module("tests.disaster.study")
     if asked.tool == "planted":
         return min(planted.table(asked.bug), 1)
     broken = 0

@@ -7,7 +7,6 @@ moments, many times: what the disk may hold is laid out, opened and verified; no
 import contextlib
 import datetime
 import functools
-import importlib.util
 import json
 import random
 from pathlib import Path
@@ -137,11 +136,7 @@ RECORDS = {
     "outbox": (record_outbox, check_outbox),
     "agent": (files.record_agent, files.check_agent),
 }
-"""How each workload is recorded, and checked before the first promise."""
-if importlib.util.find_spec("omg_lab") is not None:
-    from tests.disaster.study import check_study, record_study
-
-    RECORDS["study"] = record_study, check_study
+"""How each workload is recorded, and checked before the first promise; `tests.disaster.study` adds one of the lab."""
 
 
 def power_cuts(kind, seed, count, go_on=GO_ON):

@@ -6,7 +6,6 @@ made again: it must be answered, be in the log once, and the log must replay.
 
 import contextlib
 import errno
-import importlib.util
 import io
 import json
 import logging
@@ -344,7 +343,4 @@ def _log_acts(folder):
 
 
 FILE_ACTS = {"agent": _agent_acts, "log": _log_acts}
-if importlib.util.find_spec("omg_lab") is not None:
-    from tests.disaster.study import study_acts
-
-    FILE_ACTS["study"] = study_acts
+"""What is done, and checked; `tests.disaster.study` adds a study."""

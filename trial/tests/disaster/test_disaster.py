@@ -25,15 +25,9 @@ def test_the_same_seed_is_the_same_simulation():
     assert played[0] == played[1]
 
 
-@pytest.mark.parametrize("kind", [each for each in cuts.RECORDS if each != "study"])
+@pytest.mark.parametrize("kind", ["trial", "outbox", "agent"])
 def test_power_cuts_lose_nothing(kind, seed):
     assert cuts.power_cuts(kind, seed, 40, go_on=20) == []
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("study" not in cuts.RECORDS, reason="the lab is not installed")
-def test_power_cuts_of_a_study(seed):
-    assert cuts.power_cuts("study", seed, 200) == []
 
 
 @pytest.mark.parametrize(
