@@ -1,6 +1,6 @@
 """Budgets: OMG, untuned, against agents that keep budgets in other ways, in three worlds.
 
-    python -m lab.benchmarks.budgets [--episodes 300] [--seeds 20 30]
+    python -m lab.benchmarks.budgets [--episodes 200] [--seeds 20 30] [--oracles counts finite] [--cautious 100]
 
 Each agent knows costs and budgets, and has the same oracles where it takes any: counts, and the world's finite classes.
 The scales of the rivals were chosen on the seeds 100 and 101. Figures are exact expectations of the policies played:
@@ -8,6 +8,8 @@ The scales of the rivals were chosen on the seeds 100 and 101. Figures are exact
     regret      V* - V^π, V* that of the best policy within the budgets; negative where a policy exceeds them
     violation   what the policy costs above the budget; of two budgets, the larger excess
     charged     regret + Σ_j λ*_j·(excess over b_j)₊, with the true prices λ*: never negative
+
+With `--cautious N`, N short runs of `OMG(cautious=True)` in each world: in how many the budget was ever exceeded.
 """
 
 from __future__ import annotations
@@ -83,15 +85,33 @@ def table(oracles: str, episodes: int, seeds: range) -> None:
             print(f"| {kind.__name__} | {name} | {' | '.join(shown)} | {late.mean():.3f} | {often:.0%} |", flush=True)
 
 
+def caution(runs: int, episodes: int) -> None:
+    """Print in how many runs a budget was ever exceeded, with caution and without, and what both lost."""
+    print(f"\nfinite, runs of {episodes} episodes, δ = 0.05\n")
+    print("| world | OMG | runs that exceed the budget | total violation | regret |\n|---|---|---|---|---|")
+    for kind in WORLDS:
+        for cautious, many in ((False, runs // 5), (True, runs)):
+            options = {"oracles": "finite", "cautious": cautious}
+            found = [play(kind(seed=seed), omg.OMG, dict(options), episodes, seed) for seed in range(200, 200 + many)]
+            total = np.array(found).sum(axis=1)
+            over = sum(bool((each[:, 1] > 1e-9).any()) for each in found)
+            name = "cautious" if cautious else "default"
+            lost, spent = total[:, 0].mean(), total[:, 1].mean()
+            print(f"| {kind.__name__} | {name} | {over} of {many} | {spent:.2f} | {lost:.1f} |", flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--episodes", type=int, default=300)
+    parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--seeds", type=int, nargs=2, default=(20, 30))
     parser.add_argument("--oracles", nargs="*", default=("counts", "finite"))
+    parser.add_argument("--cautious", type=int, default=0)
     given = parser.parse_args()
     for oracles in given.oracles:
         table(oracles, given.episodes, range(*given.seeds))
+    if given.cautious:
+        caution(given.cautious, 20)
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def test_rewards_by_action_weigh_every_decision_alike(scene):
 def test_a_blinded_reader_sees_no_outcome_and_nothing_by_action(scene):
     """Actions and their probabilities tell what the model has learned, and so do rewards."""
     told, whole = overview(viewed(scene), blinded=True), overview(viewed(scene))
-    assert whole.keys() - told.keys() == {"rewards", "value", "lost"}
+    assert whole.keys() - told.keys() == {"budgets", "rewards", "value", "lost"}
     assert whole["days"][0].keys() - told["days"][0].keys() == {"actions", "chances", "probability", "reward"}
     assert "reminder" in str(whole["checks"])
     assert "reminder" not in str({**told, "actions": None})

@@ -194,6 +194,7 @@ def columns(trial: Trial) -> dict[str, Column]:
         ),
         "probability": number("of `action`, given all before; empty if not drawn", lambda row: row.choice.probability),
         **{f"probability_{name}": _chance_column(place, name) for place, name in enumerate(actions)},
+        **_cost_columns(trial),
         "version": count("of the model; 0 has learned nothing", lambda row: row.choice.version),
         "source": text("of the policy: plan (certified), last plan, fixed, control", lambda row: row.choice.source),
         "cause": text("why the source is not plan; empty if it is", lambda row: row.choice.cause),
@@ -208,6 +209,23 @@ def columns(trial: Trial) -> dict[str, Column]:
 
 def _chance_column(place: int, name: str) -> Column:
     return Column("float64", f"with which {name} was drawn", lambda row: row.chances[place] if row.chances else None)
+
+
+def _cost_columns(trial: Trial) -> dict[str, Column]:
+    """Return a column for each budget: what the decision was to cost."""
+    budgets = trial.budgets
+    if budgets is None:
+        return {}
+
+    def column(place: int) -> Column:
+        meaning = f"expected {budgets.names[place]}, by all probabilities; an episode may have {budgets.most[place]:g}"
+        return Column(
+            "float64",
+            meaning,
+            lambda row: float(budgets.expected(row.choice.state, row.chances)[place]) if row.chances else None,
+        )
+
+    return {f"expected_{name}": column(place) for place, name in enumerate(budgets.names)}
 
 
 def _context_columns(trial: Trial) -> dict[str, Column]:

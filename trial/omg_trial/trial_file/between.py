@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from omg_cmdp.documents import FileError, nearest
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.validation import FloatArray
+from omg_trial.trial_file.floor import Floor
 from omg_trial.trial_file.sections import ContextSection, TrialFile
 
 Value = TypeVar("Value")
@@ -113,6 +114,35 @@ def read_features(context: ContextSection) -> FeatureMap | None:
         return FeatureMap(columns=columns, crosses=context.crosses)
     except ValueError as error:
         raise FileError(str(error), ("context", "crosses")) from None
+
+
+class EpisodeBudgets(NamedTuple):
+    """What actions cost, and what an episode may cost in expectation."""
+
+    names: tuple[str, ...]
+    costs: FloatArray
+    """(J, S, A), without the floor."""
+    most: FloatArray
+    """(J,)"""
+
+    def expected(self, state: int, chances: Sequence[float]) -> FloatArray:
+        """Return the expected costs (J,) of a decision with these probabilities (A,)."""
+        return np.asarray(self.costs[:, state] @ np.asarray(chances))
+
+
+def read_budgets(file: TrialFile, space: Space, floor: Floor) -> EpisodeBudgets | None:
+    """Return the budgets of an episode, which plans can keep beside the floor whatever states follow; or None."""
+    if not file.budgets:
+        return None
+    costs = np.zeros((len(file.budgets), space.states, space.actions))
+    for table, (name, budget) in zip(costs, file.budgets.items(), strict=True):
+        for action, cost in by_name(budget.costs, file.actions.names, "budgets", name, "costs").items():
+            table[:, action] = cost
+        cheapest = np.where(space.admissible, floor.rewards(table), np.inf).min(axis=1)
+        if (least := space.horizon * float(cheapest.max())) >= budget.most:
+            made = f"the floor and the cheapest actions may cost {least:g} in an episode"
+            raise FileError(f"{made}: give more than that, or lower the floor", ("budgets", name, "most"))
+    return EpisodeBudgets(tuple(file.budgets), costs, np.array([each.most for each in file.budgets.values()]))
 
 
 def read_limits(file: TrialFile, space: Space) -> Limits:

@@ -24,7 +24,7 @@ def explain_trial(trial: Trial) -> list[str]:
     >>> explain_trial(Trial.parse(EXAMPLE))[-3]
     'Learning begins after 1 closed episode.'
     """
-    parts = (_episodes, _contexts, _people, _decisions, _rules, _learning)
+    parts = (_episodes, _contexts, _people, _decisions, _budgets, _rules, _learning)
     return [sentence for part in parts for sentence in part(trial)]
 
 
@@ -95,6 +95,20 @@ def _decisions(trial: Trial) -> Iterator[str]:
         )
     else:
         yield "The policy of an episode is fixed when it opens."
+
+
+def _budgets(trial: Trial) -> Iterator[str]:
+    if trial.budgets is None:
+        return
+    fixed = trial.space.horizon * (trial.budgets.costs * trial.fixed_policy()[0]).sum(axis=2).max(axis=1)
+    for name, costs, most, without in zip(*trial.budgets, fixed, strict=True):
+        each = ", ".join(f"{action} {cost:g}" for action, cost in zip(trial.actions, costs[0], strict=True) if cost)
+        yield (
+            f"An episode costs at most {most:g} {name} on average ({each}), floor included: plans keep this in the "
+            "model, as well as it has learned where people go."
+        )
+        if without > most:
+            yield f"The fixed probabilities, for the control group and without a plan, may cost {without:g} {name}."
 
 
 def _rules(trial: Trial) -> Iterator[str]:

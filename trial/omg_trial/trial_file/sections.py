@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from omg_cmdp.documents import FileError
+from omg_cmdp.mdp.budgets import MOST_BUDGETS
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_trial.trial_file.alerts import Alerts
 from omg_trial.trial_file.kinds import (
@@ -244,6 +245,15 @@ class Watch(FileTable):
     """The share of settled decisions from which on the team may stop; 0 turns this check off."""
 
 
+class Budget(FileTable):
+    """The most that an episode may cost in expectation; plans keep it."""
+
+    most: Positive
+    """The expected cost of an episode."""
+    costs: dict[str, Positive]
+    """Cost of actions, by name; the others cost nothing."""
+
+
 class TrialFile(FileTable):
     """The whole file."""
 
@@ -253,6 +263,7 @@ class TrialFile(FileTable):
     context: ContextSection
     rewards: Rewards
     dynamics: Dynamics
+    budgets: dict[PrintableName, Budget] = Field({}, max_length=MOST_BUDGETS)
     exploration: Exploration = Exploration()
     learning: LearningSection = LearningSection()
     people: People = People()

@@ -20,7 +20,14 @@ from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.documents import Document, FileError
 from omg_cmdp.oracles.feature_map import Number
 from omg_cmdp.validation import FloatArray, file_path, instance_of
-from omg_trial.trial_file.between import check_between, read_fallback, read_features, read_limits, read_space
+from omg_trial.trial_file.between import (
+    check_between,
+    read_budgets,
+    read_fallback,
+    read_features,
+    read_limits,
+    read_space,
+)
 from omg_trial.trial_file.floor import Floor, FlooredDynamics, FlooredRewards
 from omg_trial.trial_file.sections import TrialFile, read_sections
 
@@ -65,6 +72,8 @@ class Trial:
         The exploration rule.
     floor : Floor
         The least probability of every admissible action.
+    budgets : EpisodeBudgets or None
+        What an episode may cost in expectation, and what actions cost.
     fallback : array (A,)
         Fixed probabilities, when there is no plan.
     replan : bool
@@ -116,6 +125,7 @@ class Trial:
         self.reward_oracle = rewards.oracle or usual[0], rewards.options
         self.dynamics_oracle = file.dynamics.oracle or usual[1], file.dynamics.options
         self.gamma, self.floor = exploration.gamma, Floor(self.space, exploration.floor)
+        self.budgets = read_budgets(file, self.space, self.floor)
         self.replan, self.learn_after = learning.replan == "step", learning.after_episodes
         self.missing_reward, self.window, self.watch = learning.missing_reward, window, file.watch
         self.alerts = file.alerts
@@ -179,6 +189,8 @@ class Trial:
         ranges: dict[str, Any] = {"reward_range": self.reward_range, "return_range": self.return_range}
         # Outcomes of a trial come late, and models in batches: the default's account would prove nothing.
         rule = GainWeighted() if self.gamma == "adaptive" else self.gamma
+        if self.budgets is not None:  # what a plan costs with the floor
+            ranges |= {"costs": self.floor.rewards(self.budgets.costs), "budgets": self.budgets.most}
         return OMG(self.space, rewards, dynamics, rule, **ranges)
 
     def context(self, text: str) -> Context:

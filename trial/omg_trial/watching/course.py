@@ -51,6 +51,26 @@ def days(view: TrialView, *, blinded: bool) -> list[dict[str, Any]]:
     ]
 
 
+def budgets(view: TrialView) -> list[dict[str, Any]]:
+    """Return, for each budget, what finished episodes of the learning arm were expected to cost, by all probabilities.
+
+    `planned` is the mean over the episodes in which every step was drawn; None if there is none.
+    """
+    told = view.trial.budgets
+    if told is None:
+        return []
+    whole = [
+        [told.expected(choice.state, choice.probabilities) for choice in record.choices.values()]
+        for record in view.records
+        if record.arm != CONTROL
+        and len(record.choices) == view.trial.space.horizon
+        and all(choice.probabilities for choice in record.choices.values())
+    ]
+    planned = np.sum(whole, axis=1).mean(axis=0).tolist() if whole else [None] * len(told.names)
+    rows = zip(told.names, planned, told.most.tolist(), strict=True)
+    return [{"name": name, "planned": cost, "most": most, "episodes": len(whole)} for name, cost, most in rows]
+
+
 def retention(view: TrialView) -> list[dict[str, int]]:
     """Return, for each week since enrolment, how many people have had the whole week, and how many took part in it."""
     found: dict[int, list[bool]] = collections.defaultdict(list)

@@ -80,6 +80,7 @@ def _outcomes(view: TrialView) -> dict[str, Any]:
     """Return what a blinded reader does not see, besides the actions of each day."""
     lost = losses(view)
     return {
+        "budgets": course.budgets(view),
         "rewards": course.rewards(view),
         "value": values(view.trial, view.records),
         "lost": None if lost is None else lost.record(),

@@ -37,6 +37,8 @@ export const PAGES = {
     if (!told.blinded) {
       bars($("chart-actions"), told.days, told.actions, (day) => day.actions, "Decisions of each day by action, as in the table of days.");
       lines($("chart-chances"), told.days, told.actions, (day) => day.chances, [0, 1], "Probability of each action, as in the table of days.", told.floor);
+      put("budgets", told.budgets.length ? table("Budgets of an episode", ["Budget", "Expected cost, mean", "At most", "Episodes"],
+        told.budgets.map((each) => [each.name, number(each.planned), each.most, each.episodes])) : "");
       put("floor", told.floor ? `The thin dotted line is the floor of the trial file, ${told.floor}.` : "The trial file sets no floor.");
     }
     const counts = (day) => [day.rules, day.fallbacks, day.unavailable], most = Math.max(...told.days.flatMap(counts));
