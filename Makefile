@@ -15,7 +15,7 @@ BIN ?= .venv/bin
 # environment says: hundreds of processes of the tests would compile numba and pandas again.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := .venv/bin/pip install --quiet --no-compile --constraint constraints.txt
-# Our own packages are built by what .venv has; otherwise pip makes an environment for each build, of which there are seven.
+# Our own packages are built by the hatchling of .venv: pip would make an environment for each build, seven in all.
 OWN := $(PIP) --no-build-isolation
 
 # Tests that take a few seconds in all and touch every room of the library.
@@ -95,7 +95,7 @@ clean:
 PACKAGES := library lab trial
 PROJECTS := pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt
 
-.venv/pip:
+.venv/pip: constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) pip hatchling editables
 	touch $@

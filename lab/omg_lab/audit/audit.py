@@ -74,7 +74,7 @@ class Audit:
             run.add_claim(decision)
         model = decision.model
         defect = 0.0 if model is None else claims.model_defect(model, truth)
-        self._records.add(this, None if defect > 0.0 else model, planned)
+        self._records.add(this, None if defect > 0.0 else model, claims.is_planned(decision))
         of_plans = lemmas.OF_BARRIERS + (lemmas.OF_PLAIN_BARRIERS if decision.weights is None else ())
         if model is None:
             yield from _unproven(claims.OF_BARRIERS + of_plans if planned else ())
@@ -84,7 +84,7 @@ class Audit:
             run.broken += 1
             yield from _unproven(lemmas.OF_MODELS + (claims.OF_BARRIERS + of_plans if planned else ()))
             return
-        if planned:
+        if claims.is_planned(decision):
             yield from of_the_charges(this, model)
         c = ModelComparison(this, model)
         run.add_model(c, this)

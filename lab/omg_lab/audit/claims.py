@@ -35,12 +35,17 @@ OF_BARRIERS = ("support", "weights", "occupancy", "certificate", "precision")
 """The claims of a decision with a barrier."""
 
 
-def has_barrier(decision: Decision) -> bool:
-    """Return whether a decision claims to be the plan of a barrier."""
+def is_planned(decision: Decision) -> bool:
+    """Return whether a decision claims to be a plan in the model of its oracles: of a barrier, or for gains."""
     parts = decision.weights, decision.occupancy, decision.values
-    return decision.regulariser == "log" and (
+    return decision.regulariser in ("log", "root") and (
         any(part is not None for part in parts) or not math.isnan(decision.certificate)
     )
+
+
+def has_barrier(decision: Decision) -> bool:
+    """Return whether a decision claims to be the plan of a barrier."""
+    return decision.regulariser == "log" and is_planned(decision)
 
 
 def of_the_play(this: Round) -> Iterator[Sides]:

@@ -7,7 +7,7 @@ from lab.tests.rivals.catalogue import EVERY_KIND, build
 from library.tests.agents.catalogue import LABELS, REWARDS, TRANSITIONS
 from omg_lab.audit import Audit, claims, lemmas
 
-WITH_BARRIER = {"adaptive", "theory", "anytime", "float", "callable", "uncertainty weighted", "schedule, episodes"}
+WITH_BARRIER = {"theory", "anytime", "float", "callable", "uncertainty weighted", "schedule, episodes"}
 
 
 class World(omg.ContextualMDP):

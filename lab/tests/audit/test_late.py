@@ -31,7 +31,7 @@ def at_once(delay):
 
 
 def audited(pair, delay, episodes=30):
-    audit, agent = Audit(), omg.OMG(WORLD.space, *pair)
+    audit, agent = Audit(), omg.OMG(WORLD.space, *pair, "uncertainty")
     omg.simulate(WORLD, omg.adversaries.IID(LABELS), agent, episodes, delay=delay, observe=audit)
     return {row.name: row for row in audit.rows()}
 
@@ -77,7 +77,7 @@ def test_a_false_bound_is_red():
 def test_the_loss_is_that_of_what_was_played():
     """Not what the oracles are charged when outcomes arrive, which is less: they have learned meanwhile."""
     rounds, pair = [], slow(5)
-    agent, audit = omg.OMG(WORLD.space, *pair), Audit()
+    agent, audit = omg.OMG(WORLD.space, *pair, "uncertainty"), Audit()
 
     def observe(this):
         rounds.append(this)

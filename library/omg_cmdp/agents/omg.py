@@ -32,8 +32,9 @@ class OMG(BudgetedAgent):
     """Optimism-free exploration by a log barrier over occupancy measures.
 
     In every episode the plan maximises ⟨q, f̂⟩ + Σ m·log q over the occupancy measures q of the model (f̂, P̂), with
-    m = w/γ as the exploration rule says. Every plan is certified to γ·gap <= 1/(16T), T = `episodes`; if that is None,
-    to 1/(16t²).
+    m = w/γ as the exploration rule says; with the default rule, ⟨q, f̂⟩ + Σ √(w·Q), w what can be gained. Every plan
+    of a barrier is certified to γ·gap <= 1/(16T), T = `episodes`; if that is None, to 1/(16t²). Plans of the default
+    rule are certified to the gap that they have.
 
     Several episodes may be under way: ask for policies before earlier trajectories arrive, and update in any order.
     What this does to the bounds is in docs/theory.md: they hold for batches that are answered and learned together,

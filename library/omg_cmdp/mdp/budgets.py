@@ -40,6 +40,10 @@ class Budgets(NamedTuple):
         """Return ⟨q, c⟩ (J,)."""
         return np.asarray((occupancy * self.costs).sum(axis=(1, 2, 3)))
 
+    def are_met(self, occupancy: FloatArray) -> bool:
+        """Return whether ⟨q, c_j⟩ <= b_j for all j, up to rounding."""
+        return bool((self.spent(occupancy) <= self.limits + MET * len(occupancy)).all())
+
     def charged(self, occupancy: FloatArray) -> FloatArray:
         """Return ⟨q, c⟩ (J,) in the caller's units."""
         return self.spent(occupancy) * self.scales

@@ -42,7 +42,7 @@ def keep_within(
     """
     horizon = mdp.horizon
     spent = given.spent(free.occupancy)
-    if (spent <= given.limits + MET * horizon).all():
+    if given.are_met(free.occupancy):
         return dataclasses.replace(free, prices=np.zeros(spent.size), costs=spent * given.scales)
     earlier = free
     if start is not None and start.prices.shape == spent.shape and start.values.shape == free.values.shape:

@@ -64,7 +64,7 @@ class Decision(NamedTuple):
     gamma: float = float("nan")
     """γ of the plan: the larger, the less it explores."""
     weights: FloatArray | None = None
-    """w = γ·m of the barrier, (H, S, A), as `plan` takes it; None: all 1."""
+    """w = γ·m of the barrier, (H, S, A), as `plan` takes it; None: all 1. Of a plan for gains, γ·½·√(w/Q)·q."""
     occupancy: FloatArray | None = None
     """The occupancy measure of `policy` in the model, (H, S, A)."""
     values: FloatArray | None = None
@@ -72,10 +72,10 @@ class Decision(NamedTuple):
     certificate: float = float("nan")
     """The proven bound on γ times what the plan is short of its optimum."""
     iterations: int = 0
-    """Newton steps of the planner."""
+    """Newton steps of the planner; of a plan for gains, its rounds."""
     regulariser: str = "log"
-    """What the plan was regularised by: "log", the barrier, "log within budgets", or something else, of which an audit
-    expects nothing."""
+    """What the plan was regularised by: "log", the barrier; "log within budgets"; "root", gains; or something else.
+    Audits expect only of barriers what is proven for them."""
 
     limits: Budgets | None = None
     """What an episode costs in the model and may cost; None without budgets."""

@@ -119,6 +119,7 @@ METHODS = {
     "agents.Mixture.draw": lambda i: {"generator": np.random.default_rng(0)},
     "agents.Situation.plan": lambda i: {"gamma": 3.0, "weights": np.ones((H, S, SPACE.actions)), "start": None},
     "agents.Situation.plan_roots": lambda i: {"u": np.ones((H, S, SPACE.actions)), "floor": 0.1},
+    "agents.Situation.plan_gains": lambda i: dict.fromkeys(("w", "visits"), np.ones((H, S, SPACE.actions))),
     "agents.Situation.least_weight": lambda i: {"floor": 0.1},
     "agents.Situation.assumptions": lambda i: {"episodes": 10, "delta": 0.1},
     "environments.TableWorld.original_value": lambda i: {"value": 0.5},

@@ -29,6 +29,10 @@ from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes, positive_number
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
+frank_wolfe = Lazy("omg_cmdp.agents.exploration.frank_wolfe")
+
+ENOUGH, ROUNDS = 0.05, 8
+"""When a plan for gains is done: at this gap, relative to what it pays for them, or after this many rounds."""
 
 
 class Memory(abc.ABC):
@@ -54,7 +58,7 @@ class Memory(abc.ABC):
 class Situation(NamedTuple):
     """What a rule knows: the episode, its context, the model for it, and the oracles behind the model.
 
-    OMG makes one for every decision. Its methods `plan` and `plan_roots` turn weights into a `Decision`.
+    OMG makes one for every decision. Its methods `plan`, `plan_roots` and `plan_gains` turn weights into a `Decision`.
     """
 
     episode: int
@@ -110,6 +114,47 @@ class Situation(NamedTuple):
         if certificate > self.tolerance and solution.status is not Status.INFEASIBLE:
             return self.plan(gamma, weights, start=solution)
         return self._decision(solution, gamma, weights, certificate)
+
+    def plan_gains(self, w: FloatArray, visits: FloatArray) -> Decision:
+        """Return a plan for max ⟨q, f̂⟩ + Σ √(w·Q), Q = Σ_h q_h; for w (H, S, A) each step has a root of its own.
+
+        It falls short of the maximum by `certificate`/γ at most, which is within the situation's tolerance, or a
+        twentieth of Σ √(w·Q); after eight rounds it may be more. Budgets are not kept.
+
+        Parameters
+        ----------
+        w : array (S, A) or (H, S, A)
+            The squares of what can be gained.
+        visits : array (H, S, A)
+            The occupancy measure from which the plan begins. Roots to which neither it nor the model's optimum goes are
+            left out.
+
+        Returns
+        -------
+        Decision
+            The plan. Its weights are γ·½·√(w/Q)·q, 1/γ their mean before that, and the tolerance.
+        """
+        shape = self.model.horizon, self.model.states, self.model.actions
+        for name, table in (("w", w), ("visits", visits)):
+            one_of_shapes(name, float_table(name, table), *((shape[1:], shape) if table is w else (shape,)))
+            in_range(name, table, 0.0, math.inf)
+        roots = w.reshape(-1, *shape[1:])
+        policy, occupancy, values = np.empty(shape), np.empty(shape), np.empty(shape[:2])
+        given = *self.model.raw, roots, visits, self.tolerance, ENOUGH, ROUNDS
+        gap, rounds = frank_wolfe.explore(*given, policy, occupancy, values)
+        weights = np.empty(shape)
+        gamma = frank_wolfe.fill_weights(occupancy, roots, self.tolerance, weights)
+        return Decision(
+            policy=policy,
+            model=self.model,
+            gamma=gamma,
+            weights=weights,
+            occupancy=occupancy,
+            values=values,
+            certificate=gamma * gap,
+            iterations=rounds,
+            regulariser="root",
+        )
 
     def least_weight(self, floor: float) -> float:
         """Return floor/√(n·t): over T episodes it costs at most 2·floor·√(nT)."""

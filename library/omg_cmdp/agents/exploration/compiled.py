@@ -32,7 +32,7 @@ def fill_gains(
     else. b = E[x_k], x_k = q_k·e_k, and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square
     of Σx is too large by the noise of the draws that visit the tuple: `spread`, Σ (x_k - r·q_k)² for r = Σx/Σq, times
     n/(n - 1) for n = (Σq)²/Σq² of them, is taken off. Values from step h on lie in [lows_h, highs_h], also those of the
-    drawn models. `all_visits` (H, S, A) becomes Σ q_k.
+    drawn models. `all_visits` (H, S, A) becomes E[q_k].
     """
     (horizon, states, _), count = all_visits.shape, len(drawn_rewards)
     values, chosen = np.zeros((horizon + 1, states)), np.empty((horizon, states), np.int64)
@@ -55,6 +55,7 @@ def fill_gains(
             products[i] += x[i] * q[i]
             visited[i] += q[i]
             visited_squares[i] += q[i] * q[i]
+    all_visits /= count
     total, hoped = flows.sum(), np.maximum(flows, 0.0).sum()
     share = max(total, 0.0) / hoped if hoped > 0.0 else 0.0
     for i in range(x.size):

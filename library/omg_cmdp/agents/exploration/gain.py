@@ -17,8 +17,10 @@ these weights raise it by a quarter, and are what is played. No constant is left
 oracles' own, and the statement holds on average over them, given the past and the context (docs/theory.md).
 
 What is learned in one step mostly holds in all. Then b and c are sums over the steps, v is a number for each pair, and
-the program is max ⟨q, f̂⟩ + Σ √(v·Q), Q = Σ_h q_h: it explores a pair in those steps where that costs least. With v·θ_h
-in step h, Σ_h θ_h = 1, one plan does: θ_h is in proportion to c_h/(z_h + √v)², z_h the cost in the mean model.
+the program is max ⟨q, f̂⟩ + Σ √(v·Q), Q = Σ_h q_h: it explores a pair in those steps where that costs least. The
+plan mixes policies (`frank_wolfe`), beginning with the optimum and with what the draws would do; its gap to the maximum
+is certified, and adds to the bound. Where budgets bind, the planner solves it, with v·θ_h in step h, Σ_h θ_h = 1: θ_h
+is in proportion to c_h/(z_h + √v)², z_h the cost in the mean model.
 
 With budgets all rewards are those after charges, f - λ·c, at the prices λ of the best policy of the mean model: what a
 plausible model would gain is what is left of it when the budget that it needs has been paid for.
@@ -35,10 +37,12 @@ from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.agents.exploration.priced import Priced, charge
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.draws import Cache, Streams, empty_cache, keys_of
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.planning.solution import Status
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
@@ -51,18 +55,18 @@ LARGEST = 2**25
 
 @final
 class GainWeighted(ExplorationRule):
-    """m = ¼·√(q̂·v) + floor/√(n·t), q̂ the plan: explore where plausible models expect to gain.
+    """max ⟨q, f̂⟩ + ½·Σ √(v·Q), Q = Σ_h q_h: explore where plausible models expect to gain.
 
-    If one table serves all steps, v is divided among them, by visits of the draws and by costs. The floor costs at most
-    2·floor·√(nT) over T episodes, and keeps ¼·Σ q̂·err²/m below √(nT)/(4·floor) times what the oracles' bounds allow,
-    even if the posteriors are wrong.
+    If steps are learned apart, each has a root of its own. The plan falls short of the maximum by a certified gap
+    (`Situation.plan_gains`). If it exceeds a budget, v is divided among the steps, by visits of the draws and by costs,
+    and the planner solves max ⟨q, f̂⟩ + ½·Σ √(v_h·q_h) + floor/√(n·t)·Σ log q within the budgets.
 
     Parameters
     ----------
     draws : int, default 32
         Number of models that estimate v, at least 2. Large models get fewer, but at least four.
     floor : float, default 1e-4
-        The least weight, times √(n·t).
+        Where budgets bind, the least weight of the planner's barrier, times √(n·t).
     seed : int, default 0
         The seed of the draws; they are a function of it, the episode and what was learned.
 
@@ -84,6 +88,13 @@ class GainWeighted(ExplorationRule):
         """Return the plan with the weights of this episode."""
         priced = charge(situation)
         v, visits = self._weighed(situation, priced)
+        if not priced.charges.any():
+            free = situation.plan_gains(SHARE * v, visits)
+            if situation.limits is None:
+                return free
+            if situation.limits.are_met(flow(situation.model, free.policy)[0]):
+                zero = np.zeros(len(situation.limits.limits))
+                return free._replace(limits=situation.limits, prices=zero, status=Status.SOLVED)
         if v.ndim == 2:
             transitions, _, _, admissible = situation.model.raw
             compiled.divide(transitions, priced.rewards, admissible, *priced.bounds, v, visits)

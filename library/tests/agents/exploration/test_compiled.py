@@ -61,7 +61,7 @@ def test_gains_are_those_of_the_formula(by_steps, rng):
         compiled.fill_gains(*model.raw, paid, moves, *bounds, gains, visits)
         draws = seen_by(model, models_of(model, paid, moves), least, most)
         np.testing.assert_allclose(gains, estimate(draws), rtol=1e-9, atol=1e-13)
-        np.testing.assert_allclose(visits, draws.occupancies.sum(axis=0), rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(visits, draws.occupancies.mean(axis=0), rtol=1e-9, atol=1e-13)
 
 
 @each_kind_of_steps

@@ -12,14 +12,13 @@ from library.tests.agents.models import an_episode
 from library.tests.oracles.test_draws import Outsider, Stranger
 from library.tests.random_mdps import with_tables
 from library.tests.worlds import SafeArm
-from omg_cmdp import OMG, Space, oracles, plan, policy_value
+from omg_cmdp import OMG, Space, occupancy_measure, optimal_policy, oracles, policy_value
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import ExplorationRule, GainWeighted
+from omg_cmdp.agents.exploration import base
 from omg_cmdp.mdp.bellman import value_bounds
 from omg_cmdp.oracles.draws import LIFE, Streams, keys_of
-from omg_cmdp.planning.certificate import slacks
 from omg_cmdp.runs import simulate
-from omg_cmdp.theory import bounds
 
 S, A, H = SIZE["states"], SIZE["actions"], SIZE["horizon"]
 
@@ -67,31 +66,37 @@ def test_gains_are_those_of_the_drawn_models(oracle, returns, rng):
         np.testing.assert_allclose(v, expected, rtol=1e-9, atol=1e-13)
 
 
+def shared(table, v):
+    """Return the sum of a table (H, S, A) over the steps that share an entry of v."""
+    return table.sum(axis=0) if is_pooled(v) else table
+
+
+def bound_of(this, v, draws, decision):
+    """Return Σ m + ¼·Σ v/β + gap, v the draws' own; where there is no bonus β, all that they gain, √(c·v)."""
+    own, visits = (by_pairs(flow, draws) if is_pooled(v) else flow(draws)), shared(draws.occupancies.mean(axis=0), v)
+    q, m = (shared(table, v) for table in (decision.occupancy, decision.weights / decision.gamma))
+    bonus = np.divide(m, q, out=np.zeros_like(q), where=q > 0.0)
+    paid = np.where(bonus > 0.0, 0.25 * own / np.where(bonus > 0.0, bonus, 1.0), np.sqrt(visits * own))
+    return float(m.sum() + paid.sum()) + decision.certificate / decision.gamma
+
+
 @each_oracle
 def test_theorem_c_on_decisions(oracle, rng):
-    """What draws promise is at most V̂^π + Σ m + ¼·Σ q̂v/m, v their flow, for any oracle; m = ¼·√(q̂v) + m₀.
+    """What draws promise is at most V̂^π + Σ m + ¼·Σ v/β + gap, v their flow, β = ¼·√(v̂/Q̂) and m = β·Q̂, for any oracle.
 
-    The v of m is the flow without its bias. If there is none, the right side is at most (5/4)·Σ √(q̂v) + n·m₀. Where
-    one table serves all steps, m = ¼·√(q̂vθ) + m₀ with Σ_h θ = 1, and the sum is ¼·Σ v·max_h q̂/m.
+    v̂ is the flow without its bias; with it Σ m + ¼·Σ v̂/β is 5/4·Σ √(v̂·Q̂).
     """
     contexts, agent = learned(rng, oracle)
     for t, context in enumerate(contexts * 3, start=agent.episodes_seen + 1):
         this = situation(agent, context, episode=t, tolerance=1e-9)
         decision, v = agent.gamma.decide(this), agent.gamma.gains(this)
-        q, m = decision.occupancy, decision.weights / decision.gamma
-        floor = agent.gamma.floor / math.sqrt(this.tuples * t)
+        q, m = (shared(table, v) for table in (decision.occupancy, decision.weights / decision.gamma))
+        np.testing.assert_allclose(m, 0.25 * np.sqrt(q * v), rtol=1e-9, atol=1e-15)
+        enough = max(1e-9, base.ENOUGH * 2.0 * m.sum())
+        assert decision.certificate / decision.gamma <= enough or decision.iterations == base.ROUNDS
         draws = seen_by(this.model, drawn_models(agent.gamma, this))
         missing = promised(this.model, draws) - policy_value(this.model, decision.policy)
-        left_over = 1e-4 * m[q > 0.0].sum()  # plans are certified, not exact
-        if is_pooled(v):
-            held = q > 0.0
-            parts = np.divide(16.0 * (m - floor) ** 2, q, out=np.zeros(q.shape), where=held)
-            np.testing.assert_allclose(parts.sum(axis=0), v * held.any(axis=0), rtol=1e-6, atol=1e-12)
-            assert missing <= bounds.pooled_gain_round(m, q, by_pairs(flow, draws)) + left_over
-        else:
-            np.testing.assert_allclose(m, 0.25 * np.sqrt(q * v) + floor, rtol=1e-12)
-            assert missing <= bounds.gain_round(m, q, flow(draws)) + left_over
-            assert bounds.gain_round(m, q, v) <= 1.25 * np.sqrt(q * v).sum() + (q > 0.0).sum() * floor + 1e-12
+        assert missing <= bound_of(this, v, draws, decision) + 1e-12
 
 
 class Watched(ExplorationRule):
@@ -108,41 +113,38 @@ class Watched(ExplorationRule):
 
 
 def test_theorem_c_in_a_run(seed):
-    """At the agent's own tolerance draws promise at most Σ q̂z + ¼·Σ v/min_h z more, v their flow; x = q̂z/m ≈ 1."""
-    world, watched = SafeArm(seed=seed), Watched(GainWeighted(floor=1e-3, seed=seed))
+    """At the agent's own tolerance; and what is promised in the mean model is paid: V̂* - V̂^π <= Σ m + gap."""
+    world, watched = SafeArm(seed=seed), Watched(GainWeighted(seed=seed))
     sizes = {"states": world.space.states, "actions": world.space.actions, "horizon": world.space.horizon}
     agent = OMG(world.space, oracles.CountRewards(**sizes), oracles.CountDynamics(**sizes), watched)
     simulate(world, IID(world.contexts), agent, 20, seed=seed)
     assert len(watched.seen) >= 20
     for this, v, draws, decision in watched.seen:
-        assert is_pooled(v)
-        held = decision.occupancy > 0.0
-        q, z = decision.occupancy, slacks(this.model, decision.values)
-        m = decision.weights / decision.gamma
-        np.testing.assert_allclose((q * z / m)[held], 1.0, atol=0.5)
-        spent = bounds.pooled_gain_round(np.where(held, q * z, 1.0), q, by_pairs(flow, draws))
-        assert promised(this.model, draws) - policy_value(this.model, decision.policy) <= spent + 1e-9
+        value, gap = policy_value(this.model, decision.policy), decision.certificate / decision.gamma
+        assert promised(this.model, draws) - value <= bound_of(this, v, draws, decision) + 1e-9
+        spent = decision.weights.sum() / decision.gamma
+        assert optimal_policy(this.model)[1] - value <= spent + gap + 1e-12
 
 
-def test_where_all_is_known_only_the_floor_is_paid():
+def test_where_all_is_known_the_optimum_is_played():
     contexts, agent = build("adaptive", "known by step")
     decision = agent.decide(contexts[0])
-    np.testing.assert_allclose(decision.weights, 1.0, rtol=1e-9)
-    assert 1.0 / decision.gamma == pytest.approx(1e-4 / math.sqrt(situation(agent, contexts[0]).tuples))
-
-
-def test_the_floor_falls_with_the_root_of_the_episodes():
-    contexts, agent = build("adaptive", "known by step")
-    rule = GainWeighted(floor=0.3)
-    for t in (1, 4, 100):
-        this = situation(agent, contexts[0], episode=t)
-        assert rule.decide(this).gamma == pytest.approx(math.sqrt(this.tuples * t) / 0.3)
+    assert (decision.weights == 0.0).all()
+    assert decision.certificate == decision.exploration == 0.0
+    assert math.isfinite(decision.gamma)
 
 
 # Arms: H = 1
 
 
-def bandit(rewards, drawn, floor=1e-12, tolerance=1e-10):
+@pytest.fixture
+def closely(monkeypatch):
+    """Let plans go on for long."""
+    monkeypatch.setattr(base, "ENOUGH", 1e-9)
+    monkeypatch.setattr(base, "ROUNDS", 2000)
+
+
+def bandit(rewards, drawn, tolerance=1e-12):
     """Return the probabilities of arms with mean `rewards`, if these are the draws (K, A)."""
     model, drawn = single_step(rewards), np.asarray(drawn, dtype=float)
 
@@ -153,12 +155,12 @@ def bandit(rewards, drawn, floor=1e-12, tolerance=1e-10):
     arms = len(rewards)
     dynamics = Outsider(np.ones((1, arms, 1)), np.zeros((1, arms)))
     this = model_alone(model, tolerance, rewards=Fixed(model.rewards, np.zeros((1, arms))), dynamics=dynamics)
-    return GainWeighted(draws=len(drawn), floor=floor).decide(this).occupancy[0, 0]
+    return GainWeighted(draws=len(drawn)).decide(this).occupancy[0, 0]
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 5, 40])
 @pytest.mark.parametrize(("draws", "gap", "error"), [(1000, 0.2, 0.3), (5000, 0.3, 0.4), (400, 0.05, 0.06)])
-def test_an_arm_is_played_by_its_chance_to_be_best(draws, gap, error, ahead):
+def test_an_arm_is_played_by_its_chance_to_be_best(draws, gap, error, ahead, closely):
     """n of K draws put arm 1 ahead, by e above its mean: v = e²·n/K, Δ = ¼·√(v/q), q = v/(16Δ²). One draw counts."""
     paid = np.tile([0.5, 0.5 - gap], (draws, 1))
     paid[7 : 7 + ahead, 1] += error
@@ -166,7 +168,7 @@ def test_an_arm_is_played_by_its_chance_to_be_best(draws, gap, error, ahead):
     assert bandit([0.5, 0.5 - gap], paid)[1] == pytest.approx(v / (16.0 * gap**2), rel=1e-3, abs=1e-9)
 
 
-def test_arms_have_a_closed_form(rng):
+def test_arms_have_a_closed_form(rng, closely):
     """q_a = v_a/(16·(λ + Δ_a)²) with the λ that makes it a distribution, v_a of x_k = 1(a best)·(f_a - f̂_a).
 
     The share of all v alike is that of the sum of flows in the positive ones.
@@ -305,8 +307,9 @@ def test_an_oracle_of_four_methods_is_enough(rewards_steps, kernel_steps, rng):
     assert is_pooled(v) == (not rewards_steps and not kernel_steps)
     np.testing.assert_allclose(v, by_pairs(estimate, draws) if is_pooled(v) else estimate(draws), rtol=1e-9, atol=1e-13)
     decision = agent.gamma.decide(this)
-    exact = plan(this.model, decision.gamma, weights=decision.weights, tolerance=1e-11)
-    np.testing.assert_allclose(decision.occupancy, exact.occupancy, atol=1e-4)
+    np.testing.assert_allclose(decision.occupancy, occupancy_measure(this.model, decision.policy), atol=1e-12)
+    missing = promised(this.model, draws) - policy_value(this.model, decision.policy)
+    assert missing <= bound_of(this, v, draws, decision) + 1e-12
 
 
 def test_draws_of_any_memory_order_and_precision_work(rng):
@@ -336,10 +339,10 @@ def test_draws_that_are_no_tables_are_refused_by_name(rng, place, change):
 
 
 def test_certain_outsiders_are_believed(rng):
-    """u = 0: the draws are the prediction, and only the floor is paid."""
+    """u = 0: the draws are the prediction, and nothing is paid."""
     rewards, dynamics = outsiders(rng, (), ())
     rewards.claimed[:], dynamics.claimed[:] = 0.0, 0.0
-    np.testing.assert_allclose(OMG(SPACES["plain"], rewards, dynamics).decide("c").weights, 1.0, rtol=1e-9)
+    assert OMG(SPACES["plain"], rewards, dynamics).decide("c").exploration <= 1e-12
 
 
 # What an episode can earn

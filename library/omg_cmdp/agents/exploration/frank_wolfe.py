@@ -1,0 +1,221 @@
+"""The compiled plan of the exploration rules: max ⟨q, f̂⟩ + Σ √(w·Q) over occupancy measures q, to a certified gap.
+
+Q is the sum of q over the steps that share an entry of w: all of them, or each its own. The objective F is concave, and
+its gradient at q̂ is f̂ + β, β = ½·√(w/Q̂). So with V the optimal values of the mean model for these rewards, which is
+one backward induction,
+
+    max F - F(q̂)  <=  V(start) - ⟨q̂, f̂ + β⟩  =  gap.
+
+From there the plan moves in two directions, each as far as pays. One leads to a policy that takes less of every action
+that falls short, π·(β/(β + z))² for one that is z below the best, as Q·β² = w/4 asks; the other to the best actions
+themselves (Frank and Wolfe 1956), without which nothing new would be tried. A round is one backward induction and two
+forward ones, and no system of equations is solved.
+"""
+
+import math
+
+import numpy as np
+
+from omg_cmdp.jit import compiled, inner
+from omg_cmdp.mdp.compiled import SHORT, add_products, flow, spans
+
+LOOKS = 16
+"""The most points at which one search along a line looks."""
+CLOSE = 1e-3
+"""A search ends where the slope is this small beside the sizes of its parts."""
+
+
+@compiled
+def explore(transitions, rewards, start, admissible, roots, visits, least, share, most, policy, q, values):
+    """Fill the plan's policy and occupancy (H, S, A), and the values (H, S) that certify it.
+
+    `roots` w is (1, S, A) or (H, S, A); `visits` (H, S, A) is an occupancy measure. Roots to which neither it nor the
+    optimum goes are left out. The plan is done with a gap of at most `least`, or of `share` times Σ √(w·Q), or after so
+    many rounds as `most` says. Return the gap, and the rounds. Where nothing goes, the policy is that of the optimum.
+    """
+    horizon, states, actions = q.shape
+    table = transitions.reshape(-1, states)
+    firsts, ends = spans(table)
+    sums, others = np.zeros(roots.shape), np.zeros(roots.shape)
+    paid, worth, other = np.empty(q.shape), np.empty(q.shape), np.empty(q.shape)
+    best, chosen = np.empty((horizon, states), np.int64), np.empty((horizon, states), np.int64)
+    for h in range(horizon):
+        paid[h] = rewards[h % len(rewards)]
+    back_up(table, firsts, ends, paid, admissible, worth, best, values)
+    take(best, policy)
+    value = flow(transitions, rewards, start, policy, q)
+    gap = math.sqrt(horizon * roots.sum())  # no plan has larger roots, by Cauchy's inequality
+    if gap <= least:
+        return gap, 0
+    add_steps(q, sums)
+    add_steps(visits, others)
+    value = blend(q, sums, value, visits, others, earned(rewards, visits), roots)
+    rounds = 0
+    while True:
+        price = 0.0
+        for h in range(horizon):
+            i = h % len(roots)
+            for s in range(states):
+                for a in range(actions):
+                    bonus = 0.0
+                    if sums[i, s, a] > 0.0:
+                        bonus = 0.5 * math.sqrt(roots[i, s, a] / sums[i, s, a])
+                    paid[h, s, a] = rewards[h % len(rewards), s, a] + bonus
+                    price += 2.0 * bonus * q[h, s, a]
+        back_up(table, firsts, ends, paid, admissible, worth, chosen, values)
+        gap = -value - 0.5 * price
+        for s in range(states):
+            gap += start[s] * values[0, s]
+        if not gap > max(least, share * price) or rounds == most:
+            break
+        rounds += 1
+        soften(rewards, paid, worth, q, values, chosen, policy)
+        value = approach(transitions, rewards, start, policy, roots, q, sums, value, other, others)
+        take(chosen, policy)
+        value = approach(transitions, rewards, start, policy, roots, q, sums, value, other, others)
+    take(best, policy)
+    for h in range(horizon):
+        for s in range(states):
+            mass = 0.0
+            for a in range(actions):
+                mass += q[h, s, a]
+            if mass > 0.0:
+                for a in range(actions):
+                    policy[h, s, a] = q[h, s, a] / mass
+    return max(gap, 0.0), rounds
+
+
+@inner
+def back_up(table, firsts, ends, paid, admissible, worth, chosen, values):
+    """Fill paid + P·V_{h+1}, (H, S, A), the best actions and their values V, (H, S); `spans` has the ends of rows."""
+    horizon, states, actions = paid.shape
+    count = states * actions
+    for h in range(horizon - 1, -1, -1):
+        row, gains = h % (len(table) // count) * count, worth[h].reshape(-1)
+        if h == horizon - 1:
+            gains[:] = paid[h].reshape(-1)
+        elif states >= SHORT:
+            add_products(table, row, firsts, ends, paid[h].reshape(-1), 0, values[h + 1], gains)
+        else:
+            for i in range(count):
+                total = paid[h, i // actions, i % actions]
+                for j in range(firsts[row + i], ends[row + i]):
+                    total += table[row + i, j] * values[h + 1, j]
+                gains[i] = total
+        for s in range(states):
+            found = -1
+            for a in range(actions):
+                if admissible[s, a] and (found < 0 or worth[h, s, a] > worth[h, s, found]):
+                    found = a
+            chosen[h, s] = found
+            values[h, s] = worth[h, s, found]
+
+
+@inner
+def take(chosen, policy):
+    """Fill the policy (H, S, A) that takes the actions `chosen` (H, S)."""
+    policy[:] = 0.0
+    for h in range(chosen.shape[0]):
+        for s in range(chosen.shape[1]):
+            policy[h, s, chosen[h, s]] = 1.0
+
+
+@inner
+def soften(rewards, paid, worth, q, values, chosen, policy):
+    """Fill the policy of q with less of every action that falls short; the best action where nothing is left."""
+    horizon, states, actions = q.shape
+    for h in range(horizon):
+        for s in range(states):
+            total = 0.0
+            for a in range(actions):
+                share = 0.0
+                if q[h, s, a] > 0.0:
+                    short = values[h, s] - worth[h, s, a]
+                    bonus = paid[h, s, a] - rewards[h % len(rewards), s, a]
+                    share = 1.0 if short <= 0.0 else (bonus / (bonus + short)) ** 2
+                policy[h, s, a] = q[h, s, a] * share
+                total += policy[h, s, a]
+            for a in range(actions):
+                policy[h, s, a] = policy[h, s, a] / total if total > 0.0 else 1.0 * (a == chosen[h, s])
+
+
+@inner
+def approach(transitions, rewards, start, policy, roots, q, sums, value, other, others):
+    """Move q towards the occupancy measure of `policy`, as far as F grows; return its value."""
+    earned = flow(transitions, rewards, start, policy, other)
+    others[:] = 0.0
+    add_steps(other, others)
+    return blend(q, sums, value, other, others, earned, roots)
+
+
+@inner
+def blend(q, sums, value, other, others, earned, roots):
+    """Move q, its sums and its value to the best point of the line from there to `other`; return the value."""
+    x, y, w = sums.reshape(-1), others.reshape(-1), roots.reshape(-1)
+    low, high, t = 0.0, 1.0, 1.0
+    for _ in range(LOOKS):
+        slope, size, curve = earned - value, abs(earned - value), 0.0
+        for i in range(len(w)):
+            step = y[i] - x[i]
+            if w[i] > 0.0 and step != 0.0:
+                at = x[i] + t * step
+                if at <= 0.0:  # only at the end of the line: all of what is there would be given up
+                    slope = -np.inf
+                    break
+                pull = 0.5 * math.sqrt(w[i] / at) * step
+                slope += pull
+                size += abs(pull)
+                curve += 0.5 * pull * step / at
+        if (slope >= 0.0 and t == 1.0) or abs(slope) <= CLOSE * size:
+            break
+        if slope > 0.0:
+            low = t
+        else:
+            high = t
+        t = t + slope / curve if curve > 0.0 else 0.0
+        if not low < t < high:
+            t = math.sqrt(low * high) if low > 0.0 else 0.1 * high
+    for h in range(len(q)):
+        for s in range(q.shape[1]):
+            for a in range(q.shape[2]):
+                q[h, s, a] += t * (other[h, s, a] - q[h, s, a])
+    for i in range(len(w)):
+        x[i] += t * (y[i] - x[i])
+    return value + t * (earned - value)
+
+
+@inner
+def add_steps(q, sums):
+    """Add q (H, S, A) to sums (1, S, A) or (H, S, A)."""
+    for h in range(len(q)):
+        sums[h % len(sums)] += q[h]
+
+
+@inner
+def earned(rewards, q):
+    """Return ⟨q, f̂⟩."""
+    total = 0.0
+    for h in range(len(q)):
+        for s in range(q.shape[1]):
+            for a in range(q.shape[2]):
+                total += q[h, s, a] * rewards[h % len(rewards), s, a]
+    return total
+
+
+@compiled
+def fill_weights(q, roots, least, weights):
+    """Fill γ·½·√(w/Q)·q, (H, S, A), with γ = HSA/(least + Σ ½·√(w·Q)); return γ."""
+    horizon, states, actions = q.shape
+    sums, total = np.zeros(roots.shape), least
+    add_steps(q, sums)
+    for h in range(horizon):
+        i = h % len(roots)
+        for s in range(states):
+            for a in range(actions):
+                weights[h, s, a] = 0.0
+                if q[h, s, a] > 0.0:
+                    weights[h, s, a] = 0.5 * math.sqrt(roots[i, s, a] / sums[i, s, a]) * q[h, s, a]
+                total += weights[h, s, a]
+    gamma = weights.size / total
+    weights *= gamma
+    return gamma
