@@ -1,7 +1,7 @@
-"""`python -m lab.benchmarks.over_greedy [CELL ...]`: an episode of the default beside one of greedy, in the leagues' cells.
+"""`python -m lab.benchmarks.over_greedy [CELL ...]`: an episode of the default beside one of greedy, by league cell.
 
-Both play blocks of episodes in turns, i.i.d. contexts, each in a run of its own. Processor time, because the machine may
-be shared; the ratio of medians over the blocks.
+Both play blocks of episodes in turns, i.i.d. contexts, each in a run of its own. Processor time, because the machine
+may be shared; the ratio of medians over the blocks.
 """
 
 from __future__ import annotations
