@@ -131,7 +131,7 @@ def write_state(path: str | os.PathLike[str], state: State, *, kind: str, versio
 
 @contextlib.contextmanager
 def whole_file(target: Path) -> Iterator[Path]:
-    """Yield the name of a file to write, which takes the place of `target` when all of it is on disk.
+    """Yield the name of a file to write, which takes the place of `target` when all of it is on disk, and stays there.
 
     Links are followed, and the mode and owner of a file that is replaced are kept. A device, a pipe or a folder is
     refused. The name is `.{target.name}.tmp-...`, beside `target`; a crash may leave it there.
@@ -153,9 +153,20 @@ def whole_file(target: Path) -> Iterator[Path]:
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(target)
+        _sync_folder(target.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the names in a folder survive a power cut: without this a file may be lost that a later one counts on."""
+    if hasattr(os, "O_DIRECTORY"):  # elsewhere a folder cannot be opened
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def pack_arrays(arrays: Mapping[str, ArrayLike]) -> bytes:

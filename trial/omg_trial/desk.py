@@ -105,10 +105,14 @@ class Desk:
             file = hashlib.sha256(self.trial.text.encode()).hexdigest()
             self._record("started", {"software": provenance(), "machine": machine(), "file": file})
 
-    def _load(self) -> None:
-        """Verify the log from its first event to its head, and fold it, from the last snapshot on if that fits."""
+    def _load(self, *heads: str) -> None:
+        """Verify the log, which must end with one of `heads` if there are any; fold it, from its last snapshot on."""
         with without_collection():
-            self.chain = Chain(self.store.rows())
+            chain = Chain(self.store.rows())
+            if heads and chain.head not in heads:
+                cause = f"the database ends with {len(chain)}: perhaps a replica lags, or somebody else writes to it"
+                raise self._damaged(f"the service had written event {heads[0].partition(':')[0]}, {cause}")
+            self.chain = chain
             self.state, arrays = restore_state(self.trial, self.store, self.chain)
             if arrays is not None:
                 self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
@@ -135,8 +139,6 @@ class Desk:
 
     def answer(self, batch: Sequence[KeyedCall]) -> list[Answer | Refusal]:
         """Answer some calls in their order. All that they change is on disk when this returns, or nothing is."""
-        if self.lost or self.damage is not None:
-            self.recover()
         answers: list[Answer | Refusal] = []
         with self._all_or_nothing():
             keys = [self.store.keys.mark("key", request.key) for request in batch]
@@ -150,8 +152,9 @@ class Desk:
                 except Exception as error:
                     if isinstance(error, StoreError) or self.state.number != number:
                         raise  # half-way: the state must be read anew
-                    # Nothing has changed: the others of the batch are answered, and this one is not asked for again.
-                    answers.append(Refusal(500, f"it failed unexpectedly, and was not done: {type(error).__name__}"))
+                    # Nothing has changed: the others of the batch are answered. Only memory may be there again later.
+                    status = 503 if isinstance(error, MemoryError) else 500
+                    answers.append(Refusal(status, f"it failed unexpectedly, and was not done: {type(error).__name__}"))
                     _log.error("a %s failed: %s", type(request.call).__name__, trace(error))
         return answers
 
@@ -210,7 +213,9 @@ class Desk:
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Keep the events of this block together, or none of them."""
+        """Keep the events of this block together, or none of them; what was lost before is read anew first."""
+        if self.lost or self.damage is not None:
+            self.recover()
         try:
             yield
             if self._batch:
@@ -235,15 +240,10 @@ class Desk:
             raise DamagedLogError(self.damage)
         self.store.reopen()
         # The last transaction may have been kept although nobody heard of it; nothing else can have changed.
-        written, unheard = self.chain.head, [event.mark for event in self._batch[-1:]]
         try:
-            self._load()
+            self._load(self.chain.head, *(event.mark for event in self._batch[-1:]))
         except BrokenChainError as error:
             raise self._damaged(str(error)) from None
-        if self.chain.head not in (written, *unheard):
-            number, last = written.partition(":")[0], len(self.chain)
-            cause = "perhaps it is a replica that lags, or somebody else has written to it"
-            raise self._damaged(f"the service had written event {number}, the database now ends with {last}: {cause}")
         self._batch, self._keys = [], {}
         self.lost = self._started = False
 

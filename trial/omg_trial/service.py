@@ -151,8 +151,8 @@ class Service:
                 _settle([(future, found)])
 
     def _after(self) -> None:
-        """Begin to learn if that is due, and keep a snapshot now and then."""
-        try:
+        """Begin to learn if that is due, and keep a snapshot now and then; the thread lives on, whatever fails."""
+        with _logging("learning or a snapshot"):
             if self.desk.lost:
                 return
             if self.desk.learning_due():
@@ -165,8 +165,6 @@ class Service:
             if new >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
                 self.desk.snapshot()
                 self._snapshot = self.desk.state.number
-        except StoreError as error:
-            _log.error("the store failed: %s", error)
 
     def _learn(self) -> None:
         while (task := self._lessons.get()) is not None:

@@ -54,7 +54,7 @@ def test_everything_says_what_it_is_in_one_to_five_lines(played):
 
 def test_an_agent_says_its_settings_its_episodes_and_its_parts(played):
     assert repr(played[0]) == (
-        "OMG(gamma='adaptive', delta=0.05, seed=0, reward_range=(0.0, 1.0)) after 30 episodes\n"
+        "OMG(gamma='adaptive', delta=0.05, seed=0, reward_range=(0.0, 1.0), cautious=False) after 30 episodes\n"
         "  space:    Space(states=1, actions=2, horizon=2)\n"
         f"  rewards:  {played[0].reward_oracle!r}\n"
         "  dynamics: CountDynamics(states=1, actions=2, horizon=2, rate='guarded') after 30 episodes, loss 0"

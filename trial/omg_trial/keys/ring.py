@@ -154,9 +154,13 @@ class KeyRing:
 
     def destroy(self, alias: str) -> None:
         """Destroy the key of a person, and that of the snapshot; that there was one stays known."""
-        self._keys[alias] = self._keys[_SNAPSHOT] = None
+        key, self._keys[alias], self._keys[_SNAPSHOT] = self._keys.get(alias), None, None
         self._new -= {alias, _SNAPSHOT}
-        self._write([alias, _SNAPSHOT], vacuum=True)
+        try:
+            self._write([alias, _SNAPSHOT], vacuum=True)
+        except BaseException:
+            self._keys[alias] = key  # the file may still have it: it must be destroyed again
+            raise
 
     def _key(self, name: str) -> bytes:
         if not self.secret:
@@ -186,7 +190,6 @@ class KeyRing:
             weakref.finalize(self, self._file.close)
             for pragma in ("journal_mode = TRUNCATE", "synchronous = EXTRA", "secure_delete = ON"):
                 self._file.execute(f"PRAGMA {pragma}").close()
-            self._file.execute("CREATE TABLE IF NOT EXISTS keys (name TEXT PRIMARY KEY, key BLOB, mark TEXT NOT NULL)")
         return self._file
 
     def _write(self, names: list[str], *, vacuum: bool = False) -> None:
@@ -196,6 +199,8 @@ class KeyRing:
             file = self._open(self.path)
             with file:
                 file.execute("BEGIN IMMEDIATE")
+                if "secret" in names:  # the table is there with its first rows, or not at all
+                    file.execute("CREATE TABLE keys (name TEXT PRIMARY KEY, key BLOB, mark TEXT NOT NULL)")
                 file.executemany("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", map(self._row, names))
             if vacuum:
                 file.execute("VACUUM")
