@@ -228,6 +228,7 @@ def test_a_database_of_something_else_is_refused(tmp_path):
     engine = sqlalchemy.create_engine(f"sqlite:///{tmp_path / 'other.db'}")
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("CREATE TABLE events (number INTEGER)"))
+    engine.dispose()  # its pool keeps the connection open
     with pytest.raises(StoreError, match="must have a table events with the columns"):
         Database(tmp_path / "other.db")
 
