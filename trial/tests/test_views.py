@@ -183,14 +183,14 @@ def test_refused_calls_are_counted(client, service, tokens):
     assert 'omg_cmdp_refusals_total{cause="422"}' in client.get("/metrics").text
 
 
-@pytest.mark.parametrize("path", ["/v1/overview", "/v1/people/q0", "/metrics"])
+@pytest.mark.parametrize("path", ["/v1/overview", "/v1/people/q0", "/metrics", "/v1/events"])
 @pytest.mark.parametrize("role", [None, *ROLES])
 def test_only_analysts_and_administrators_look(client, tokens, path, role):
     header = {"Authorization": f"Bearer {tokens[1][role] if role else 'x'}"}
     status = client.get(path, headers=header).status_code
     blinded = 200 if path.startswith(("/v1/overview", "/v1/people")) else 403
     expected = {None: 401, "app": 403, "phone": 403, "blinded": blinded, "analyst": 200, "administrator": 200}
-    assert status == expected[role]
+    assert status == {**expected, "follower": 200 if path == "/v1/events" else 403}[role]
 
 
 def test_the_page_is_whole_and_loads_nothing_else(client):

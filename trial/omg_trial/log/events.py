@@ -108,8 +108,11 @@ def link(before: str, row: Row) -> str:
     """
     number, time, kind, text, key, request, answer, _ = row
     head = f'["{before}",{number},{_quoted(time)},{_quoted(kind)},{text}'
-    key, request, answer = ("null" if each is None else _quoted(each) for each in (key, request, answer))
-    return hashlib.sha256(f"{head},{key},{request},{answer}]".encode()).hexdigest()
+    if key is None or request is None or answer is None:
+        tail = ",".join("null" if each is None else _quoted(each) for each in (key, request, answer))
+    else:
+        tail = f"{_quoted(key)},{_quoted(request)},{_quoted(answer)}"
+    return hashlib.sha256(f"{head},{tail}]".encode()).hexdigest()
 
 
 def canonical(content: Any) -> str:
