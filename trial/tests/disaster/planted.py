@@ -1,6 +1,6 @@
 """Bugs that are planted, one at a time, and the tool that finds each: `python -m trial.tests.disaster planted`.
 
-Five of the last six are those of an earlier attack on the service; its sixth, a replay of columns out of order, is missing.
+Five of the last six are of an earlier attack on the service; the sixth, replaying columns out of order, is missing.
 """
 
 import contextlib
