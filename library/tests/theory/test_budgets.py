@@ -96,6 +96,18 @@ def test_theorem_h_holds_for_any_comparator(known, instances, rng):
             assert regret <= right + 1e-5
 
 
+def test_a_comparator_that_overspends_is_charged_for_it(instances):
+    """In a model that is the truth, what the optimum without budgets gains is paid for at the prices, up to Σ m."""
+    for each in instances():
+        model = each.model, each.believed
+        free = omg.optimal_policy(each.model)[0]
+        gain = omg.policy_value(each.model, free) - omg.policy_value(each.model, each.plan.policy)
+        right = priced_round(model, model, each.prices, each.weights, each.plan.policy, free)
+        excess = each.prices @ (each.cost(*model, free) - each.believed.given)
+        assert gain <= right + 1e-6
+        assert right <= 2.0 * each.weights.sum() + excess + 1e-6
+
+
 def test_with_known_dynamics_and_costs_nothing_is_exceeded_and_nothing_is_added(instances):
     for each in instances(known_dynamics=True, known_costs=True):
         best = best_within(each.truth, each.paid).policy
