@@ -80,7 +80,8 @@ def test_no_statement_fails_on_a_run(world, agent, seed):
 
 
 NOT_HERE = {"Theorem A", "known dynamics", "delayed regret, rewards", "delayed regret, dynamics"}
-"""Of known dynamics, and of late feedback."""
+NOT_HERE |= {"budget", "budget certificate", "Theorem H"}
+"""Of known dynamics, of late feedback, and of budgets."""
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,8 @@ def test_rewards_are_the_strata_without_noise(world):
 
 def test_omg_plays_it(world):
     rewards = KnownRewards(world.reward_functions(world.contexts[0])[0], horizon=3)
-    agent = OMG(world.space, rewards, FiniteDynamics(world.transition_functions, horizon=3), episodes=20)
+    dynamics = FiniteDynamics(world.transition_functions, horizon=3)
+    agent = OMG(world.space, rewards, dynamics, gamma="uncertainty", episodes=20)
     ledger = simulate(world, IID(world.contexts), agent, episodes=20)
     assert (ledger.column("certificate") <= 1.0 / (16 * 20)).all()
 

@@ -176,7 +176,9 @@ def test_nothing_that_a_world_hands_out_can_change_it(kind, seed):
         for array in [*given, *([] if np.isscalar(context) else [context])]:
             refuses_writes(array)
         uniform = uniform_policy(untouched.space)
-        assert world.truth(context).regret(uniform) == untouched.truth(context).regret(uniform) >= 0.0
+        regret = world.truth(context).regret(uniform)
+        assert regret == untouched.truth(context).regret(uniform)
+        assert regret >= 0.0 or world.budgets is not None  # a policy that exceeds a budget may earn more
     assert same_tables(world, untouched)
 
 

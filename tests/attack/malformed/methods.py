@@ -62,7 +62,7 @@ METHODS = {
             *("visits", "widths", "weights", "tally", "cell", "open", "truth", "optimal_value", "mdp", "outcomes"),
             *("trusted", "candidates", "counts", "covariance", "covariances", "votes"),
             *("beliefs", "optimistic_values", "sampled_values", "variances"),
-            *("reward_functions", "transition_functions", "features", "hypotheses", "known"),
+            *("reward_functions", "transition_functions", "features", "hypotheses", "known", "limits", "costs"),
         ),
         of_context,
     ),
@@ -85,7 +85,7 @@ METHODS = {
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
     # Hooks: a user writes them, and only we call them, with what was checked.
-    **dict.fromkeys(("draw_reward", "context", "harm", "late", "memory", "misfits", "check_steps", "draws_from")),
+    **dict.fromkeys(("draw_reward", "draw_cost", "context", "harm", "late", "memory", "misfits", "check_steps", "draws_from")),
     **dict.fromkeys(
         [
             f"agents.{name}.decide"
@@ -161,6 +161,8 @@ METHODS = {
     "logs.Log.name_policy": lambda i: {
         "policy": np.full((i.space.horizon, i.space.states, i.space.actions), 1 / i.space.actions)
     },
+    "paid": None,  # only a purse calls it, with what was checked
+    "logs.Log.of_costs": lambda i: {"kind": 0},
     "logs.Log.of": lambda i: {"episodes": i.episodes},
     "logs.Log.add": lambda i: {"episode": omg.Episode(**STEPS)},
     "logs.Improvement.interval": lambda i: {"level": 0.9, "seed": 1},
