@@ -22,13 +22,12 @@ from omg_trial.handlers.table import handle
 from omg_trial.keys.marks import commitment
 from omg_trial.learning import Lesson, Trainer
 from omg_trial.log.database import DamagedLogError, Database, Snapshot, StoreError
-from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, verified
+from omg_trial.log.events import FORMAT, BrokenChainError, Chain, Event, canonical, verified
 from omg_trial.log.machine import machine
 from omg_trial.log.traces import trace
 from omg_trial.replay import check_software, check_store
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, restore_state, without_collection
-from omg_trial.state import FORMAT
 from omg_trial.trial_file.trial import Trial
 from omg_trial.versions import LearningTask
 
@@ -202,9 +201,7 @@ class Desk:
         # A rule was applied at `now`; the event must say the same time, or a replay would apply it at another one.
         number, time = self.state.number + 1, (now or self._now()).isoformat(timespec="microseconds")
         text = canonical(self.store.keys.seal(body))
-        if call:  # only the service can have written it, whoever else may write to the database
-            call["request"] += ":" + self.store.keys.mark("event", str(number), time, kind, text, *call.values())
-        event = Event(number, time, kind, text, **call, ring=self.store.keys).chained(self.state.hash)
+        event = Event(number, time, kind, text, **call, ring=self.store.keys).marked().chained(self.state.hash)
         self.state.apply(event)
         self._batch.append(event)
         if event.key is not None:

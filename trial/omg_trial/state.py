@@ -9,13 +9,9 @@ from typing import Any
 from omg_trial.episodes import Allowance, Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.incident import Incident
 from omg_trial.keys.marks import alias_of
-from omg_trial.log.events import FIRST_HASH, Event
+from omg_trial.log.events import FIRST_HASH, FORMAT, Event
 from omg_trial.people.participants import CONTROL, Halt, Participant, week_of
 from omg_trial.versions import KEPT_CHANGES, KEPT_VERSIONS, Change, LearningTask, Version
-
-FORMAT = 4
-"""Format of the events; 3 named nobody who acted, and had no key file."""
-
 
 Body = dict[str, Any]
 """The body of an event."""

@@ -38,7 +38,7 @@ class Token(NamedTuple):
 
     def valid(self) -> bool:
         """Return whether it has not expired."""
-        return self.expires is None or datetime.datetime.now(datetime.UTC).date().isoformat() <= self.expires
+        return self.expires is None or datetime.datetime.now(datetime.UTC).date() <= _day(self.expires)
 
 
 class Tokens:
@@ -103,7 +103,7 @@ class Tokens:
         if (role == "phone") != (person is not None):
             raise ValueError("a phone needs the `person` whose it is, and nobody else has one")
         if expires is not None:
-            datetime.date.fromisoformat(expires)
+            _day(expires)
         if rate is not None and not rate > 0.0:
             raise ValueError(f"`rate` must be above 0 calls a second, got {rate}")
         if replaces and name not in {each.name for each in self.all()}:
@@ -148,10 +148,22 @@ class Tokens:
             for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
                     found = Token(**json.loads(line))
+                    found.valid()
                 except (ValueError, TypeError):  # not a line of ours
                     continue
                 if found.role in ROLES:
                     self._known[found.hash] = found
+
+
+def _day(text: str) -> datetime.date:
+    """Return a day that is given as YYYY-MM-DD, and in no other way that ISO 8601 has."""
+    try:
+        found = datetime.date.fromisoformat(text)
+        if found.isoformat() == text:
+            return found
+    except ValueError:
+        pass
+    raise ValueError(f"`expires` must be a day as YYYY-MM-DD, got {text!r:.40}")
 
 
 def _hash(token: str) -> str:

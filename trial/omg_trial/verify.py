@@ -3,7 +3,7 @@
     python verify.py trial.db --keys trial.keys --expect 1234:9f86d08...
 
 It shares no code with the service. It recomputes the chain of hashes and, with the key file, the commitment to the
-secret, the mark that only the service can put on the answer to a call, and every draw:
+secret, the mark that only the service can put on an event, and every draw:
 
     hₙ = SHA-256(hₙ₋₁, event n),    u = HMAC-SHA-256(secret; alias, occasion, step) in [0, 1),
 
@@ -29,7 +29,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-FORMAT = 4
+FORMAT = 5
 SHOWN = 20
 
 Row = tuple[int, str, str, str, str | None, str | None, str | None, str]
@@ -139,12 +139,12 @@ class _Reader:
             problems += self._drawn_ahead(number, json.loads(answer or "{}").get("drawn"))
         elif kind == "decided":
             problems += self._draw(body)
-        if (key, request, answer) != (None, None, None):
-            problems += self._call(number, kind, body, key, request, answer)
-            called, _, written = (request or "").partition(":")
-            texts = [str(number), time, kind, text, key or "", called, answer or ""]
-            if self.secret and keyed(self.secret, "event", *texts) != written:
-                problems.append("it is not what the service has written")
+        if (key, answer) != (None, None):
+            problems += self._call(number, kind, body, key, answer)
+        called, _, written = (request or "").rpartition(":")
+        texts = [str(number), time, kind, text, key or "", called, answer or ""]
+        if self.secret and keyed(self.secret, "event", *texts) != written:
+            problems.append("it is not what the service has written")
         self.problems += [f"event {number} ({kind}): {each}" for each in problems]
 
     def _found(self, body: Body) -> None:
@@ -217,9 +217,9 @@ class _Reader:
         return float(int(keyed(self.secret, *name)[:16], 16) >> 11) * 2.0**-53
 
     def _call(self, number: int, kind: str, body: Body, *of_call: str | None) -> Iterator[str]:
-        key, request, answer = of_call
-        if key is None or request is None or answer is None:
-            yield "key, request and answer belong together"
+        key, answer = of_call
+        if key is None or answer is None:
+            yield "key and answer belong together"
             return
         if key in self.keys:
             yield "its key was used before"

@@ -16,6 +16,7 @@ from omg_trial.export import decisions
 from omg_trial.keys.ring import KeyFileError
 from omg_trial.log.database import Database
 from omg_trial.replay import replay
+from omg_trial.tokens import Tokens
 from trial.tests.trials import TEXT, Clock, Trialist, digest, trial
 
 LEARNS = "[learning]\nafter_episodes = 3\n"
@@ -159,7 +160,13 @@ def test_an_erased_person_is_gone_and_all_else_is_there_to_the_bit(path, tmp_pat
     assert "All else is equal to the log, bit for bit." in done.output
     assert called("export", path, "--out", tmp_path / "table.csv").exit_code == 0
     assert "1 who were erased" in (tmp_path / "table.md").read_text()
-    path.with_suffix(".keys").write_bytes(before_keys)  # from a backup of the keys: destroyed again at the next start
+    path.with_suffix(".keys").write_bytes(before_keys)  # from a backup of the keys
+    with contextlib.closing(Database(path, writing=False)) as store:
+        assert store.keys.holds(alias)
+        assert decisions(trial(LEARNS), store.read(), withdrawn=True).equals(rest)
+    assert called("export", path, "--out", tmp_path / "table.csv").exit_code == 0
+    assert "1 who were erased" in (tmp_path / "table.md").read_text()
+    # The key is destroyed again at the next start.
     with begun(path) as at:
         assert not at.store.keys.holds(alias)
 
@@ -168,9 +175,15 @@ def test_the_command_erases_once_and_not_beside_a_service(path):
     with begun(path):
         assert "the trial is served" in called("erase", path, "p2", "--cause", "asked").output
     assert "say it without the person's name" in called("erase", path, "p2", "--cause", "P2 asked").output
-    done = called("erase", path, "p2", "--cause", "asked")
+    tokens = Tokens(path.with_suffix(".tokens"))
+    phone, other = tokens.add("phone", "phone of p2", person="p2"), tokens.add("phone", "phone of p1", person="p1")
+    done = called("erase", path, "p2", "--cause", "asked on p23, as in p2_b")  # other words
     assert done.exit_code == 0, done.output
     assert "was erased by event" in done.output
+    assert (tokens.role(phone), tokens.role(other)) == (None, "phone")
+    assert "p2" not in tokens.path.read_text()
+    tokens.path.unlink()
+    assert "There is no token file here" in called("erase", path, "p3", "--cause", "asked").output
     assert called("erase", path, "p2", "--cause", "asked").exit_code == 2
     assert called("erase", path, "nobody", "--cause", "asked").exit_code == 2
 

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import dataclasses
 import json
 import sqlite3
 import subprocess
@@ -16,7 +17,7 @@ from omg_trial import verify
 from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
-from omg_trial.log.events import FIRST_HASH, canonical
+from omg_trial.log.events import FIRST_HASH, BrokenChainError, canonical
 from omg_trial.trial_file import EXAMPLE, Trial
 from trial.tests.trials import TEXT, Clock, Trialist, desk, trial
 
@@ -46,14 +47,12 @@ def forged(path, number, change):
                 event = change(event)
             event = event.chained(before)
             before = event.hash
-            row = (event.text, event.key, event.request, event.answer, event.hash, event.number)
-            file.execute("UPDATE events SET body=?, key=?, request=?, answer=?, hash=? WHERE number=?", row)
+            row = (event.kind, event.text, event.key, event.request, event.answer, event.hash, event.number)
+            file.execute("UPDATE events SET kind=?, body=?, key=?, request=?, answer=?, hash=? WHERE number=?", row)
 
 
 def body_with(**changes):
     def change(event):
-        import dataclasses
-
         return dataclasses.replace(event, text=canonical({**json.loads(event.text), **changes}))
 
     return change
@@ -215,6 +214,33 @@ def test_the_verifier_finds_what_was_forged_and_chained_anew(tmp_path, kind, cha
     assert done.exit_code == 1
     assert f"event {event.number} ({kind})" in done.output
     assert what in done.output
+
+
+@pytest.mark.parametrize("kind", ["enrolled", "withdrawn", "stopped", "reported", "started", "learned", "incident"])
+def test_no_event_can_be_forged_without_the_key_file(tmp_path, kind):
+    """Whatever stands in its place: with neither key nor mark, or as an event that the service writes by itself."""
+    path = tmp_path / "trial.db"
+    with contextlib.closing(Database(path)) as store:
+        at = Desk(trial(), store, clock=Clock())
+        at.call("enrol", {"person": "anna"})
+        Trialist(at, seed=0).play(3)
+        at.call("learn", {})
+        at.learn_here()
+        at.note("yellow", "gaps", "one")
+        at.call("withdraw", {"person": "anna"})
+        at.call("stop", {"cause": "harm"})
+    event, bare = first(path, kind), {"key": None, "request": None, "answer": None}
+    forgery = canonical({"severity": "green", "check": "gaps", "message": "none"})
+    unmarked = dataclasses.replace(event, **bare)
+    for change in (unmarked, dataclasses.replace(unmarked, kind="incident", text=forgery)):
+        forged(path, event.number, lambda _, change=change: change)
+        for command in ("verify", "replay"):
+            done = called(command, path)
+            assert done.exit_code == 1, done.output
+            assert f"event {event.number} " in done.output
+            assert "is not what the service has written" in done.output
+        with contextlib.closing(Database(path)) as store, pytest.raises(BrokenChainError, match="the service"):
+            Desk(trial(), store, clock=Clock())
 
 
 def test_a_row_that_was_changed_is_found_by_the_verifier(tmp_path):

@@ -11,13 +11,15 @@ import pytest
 from omg_cmdp.logs.off_policy.estimate import estimated
 from omg_trial.service import Service
 from omg_trial.tokens import ROLES, Tokens
+from omg_trial.watching.losses import watch
 from omg_trial.watching.overview import history, overview
+from omg_trial.watching.process import Process
 from omg_trial.watching.value import _by_person, values
 from omg_trial.watching.view import TrialView
 from omg_trial.web.app import make_app
 from trial.tests.network import ADDRESS, Wire
 from trial.tests.test_watching import Scene, contradiction
-from trial.tests.trials import TEXT, person
+from trial.tests.trials import TEXT, desk, person
 
 HOSTILE = "<img src=x onerror=\"document.title='pwned'\">/../'; DROP TABLE events; --"
 
@@ -126,13 +128,40 @@ def test_a_blinded_reader_sees_no_outcome_and_nothing_by_action(scene):
     """Actions and their probabilities tell what the model has learned, and so do rewards."""
     told, whole = overview(viewed(scene), blinded=True), overview(viewed(scene))
     assert whole.keys() - told.keys() == {"budgets", "rewards", "value", "lost"}
-    assert whole["days"][0].keys() - told["days"][0].keys() == {"actions", "chances", "probability", "reward"}
+    assert whole["days"][0].keys() - told["days"][0].keys() == {
+        *("actions", "chances", "probability", "reward"),
+        *("unavailable", "rules", "fallbacks"),  # of few decisions, they tell the arm
+    }
     assert "reminder" in str(whole["checks"])
     assert "reminder" not in str({**told, "actions": None})
     steps = [step for episode in history(scene.desk, "q1", blinded=True)["episodes"] for step in episode["steps"]]
     hidden = {step["decision"]["action"] for step in steps} | {step["outcome"]["reward"] for step in steps}
     assert hidden == {None}
     assert {step["decision"]["source"] for step in steps} == {None}  # it would tell the arm
+
+
+def test_a_blinded_reader_cannot_tell_arms_or_draws_apart():
+    """Two people whose days differ in arm, draws and rules look the same: up to names, numbers and times."""
+    at = desk("[people]\narms = 'given'\ncontrol = 0.5\n")
+    for name, arm, available in (("anna", "control", True), ("berta", "learning", False), ("cora", "learning", True)):
+        at.call("enrol", {"person": name, "arm": arm})
+        opening = {"person": name, "context": {"age": 40, "lives": "alone"}, "available": available}
+        episode = json.loads(at.call("open", opening).text)["episode"]
+        for step in (0, 1):
+            at.call("decide", {"episode": episode, "step": step, "state": "took it"})
+
+    view = watch(at, Process(at.clock))
+
+    def told(name):
+        found = history(at, name, blinded=True)
+        [row] = [each for each in overview(view, blinded=True)["under_way"] if each["person"] == name]
+        text = json.dumps([found, row]).replace(name, "somebody")
+        text = re.sub(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[^\"]+", "then", text)
+        return re.sub(r'"episode": [0-9]+', '"episode": 0', text)
+
+    certificates = [history(at, each)["episodes"][0]["certificate"] for each in ("anna", "cora")]
+    assert [each is None for each in certificates] == [True, False]
+    assert told("anna") == told("berta") == told("cora")
 
 
 def test_days_are_those_of_the_trial():

@@ -133,6 +133,9 @@ def test_tokens_expire_are_replaced_and_revoked(tmp_path):
     tokens = Tokens(tmp_path / "tokens")
     old, past = tokens.add("app", "the phones"), tokens.add("analyst", "a guest", expires="2020-01-01")
     new = tokens.add("app", "the phones", expires="2999-01-01", replaces=True)
+    for wrong in ("20260101", "2026-W01-1", "2026-02-30", "tomorrow", ""):
+        with pytest.raises(ValueError, match="`expires` must be a day as YYYY-MM-DD"):
+            tokens.add("app", "a typo", expires=wrong)
     assert [tokens.role(each) for each in (old, past, new)] == [None, None, "app"]
     assert tokens.revoke("the phones") == 1
     assert [each.name for each in Tokens(tmp_path / "tokens").all()] == ["a guest"]

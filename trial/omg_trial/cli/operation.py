@@ -98,12 +98,17 @@ def erase(
     person: Annotated[str, typer.Argument(metavar="PERSON", help="Name of the person, as the app gave it.")],
     cause: Annotated[str, typer.Option(help="Why; it stays in the log, so do not name the person.")],
     keys: KeysPath = None,
+    tokens: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The hashes of tokens; by default beside a SQLite file.")
+    ] = None,
 ) -> None:
-    """Erase a person from a trial that is not served: withdraw them, and destroy the key of their name and contexts."""
+    """Erase a person from a trial that is not served: destroy the key of their name and contexts, and their tokens."""
     from omg_trial.contract import Refusal
     from omg_trial.desk import Desk
     from omg_trial.log.database import Database, InUseError
+    from omg_trial.tokens import Tokens
 
+    known = tokens or (None if "://" in database else Path(database).with_suffix(".tokens"))
     with reading(database, keys=keys) as (trial, _):
         pass
     try:
@@ -114,6 +119,12 @@ def erase(
             if isinstance(answer, Refusal):
                 raise ValueError(answer.message)
             typer.echo(f"The person was erased by event {desk.chain.head}. Destroy copies of the key file, too.")
+            if known is None or not known.is_file():
+                typer.echo(
+                    "There is no token file here (--tokens): take back the tokens of their phones, which name them."
+                )
+            else:
+                Tokens(known).forget(person)
     except InUseError:
         how = "an administrator can erase by POST /v1/people/PERSON/erase"
         raise ValueError(f"the trial is served: {how}, or stop the service first") from None

@@ -14,7 +14,7 @@ from omg_cmdp.oracles.feature_map import Category, Number
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import file_path, instance_of
 from omg_trial.episodes import Record, StepDecision, StepOutcome
-from omg_trial.keys.marks import ALIAS
+from omg_trial.keys.marks import ALIAS, alias_of
 from omg_trial.log.events import Event, verified
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
@@ -33,16 +33,17 @@ class PlayedTrial(NamedTuple):
     """(episode, step) -> the action that was drawn, and the probabilities of all."""
     withdrawn: set[str]
     erased: int
-    """Number of people with an episode whose key was destroyed; their records are left out."""
+    """Number of people with an episode who were erased; their records are left out."""
 
 
 def fold_played(trial: Trial, events: Iterable[Event]) -> PlayedTrial:
     """Fold the log without its withdrawals: what was played stays played."""
     instance_of("trial", trial, Trial)
-    state, drawn, withdrawn = State(trial.missing_reward), {}, set()
+    state, drawn, withdrawn, erased = State(trial.missing_reward), {}, set[str](), set[str]()
     for event in verified(events):
         if event.kind == "erased":
-            continue  # all events of those whose key was destroyed have an alias for a name
+            erased.add(event.body["person"])
+            continue
         if event.kind == "withdrawn":
             withdrawn.add(event.body["person"])
             continue
@@ -50,9 +51,13 @@ def fold_played(trial: Trial, events: Iterable[Event]) -> PlayedTrial:
             body = event.body
             drawn[body["episode"], body["step"]] = body["drawn"], body["probabilities"]
         state.apply(event)
-    kept = {number: record for number, record in state.episodes.items() if not record.person.startswith(ALIAS)}
-    erased = {record.person for record in state.episodes.values()} - {record.person for record in kept.values()}
-    return PlayedTrial(kept, drawn, {each for each in withdrawn if not each.startswith(ALIAS)}, len(erased))
+
+    def is_erased(person: str) -> bool:  # an older key file may still have their key
+        return person.startswith(ALIAS) or alias_of(state.secret, person) in erased
+
+    gone = {person for person in state.of_person if is_erased(person)}
+    kept = {number: record for number, record in state.episodes.items() if record.person not in gone}
+    return PlayedTrial(kept, drawn, {each for each in withdrawn if not is_erased(each)}, len(gone))
 
 
 def decisions(trial: Trial, events: Iterable[Event], *, withdrawn: bool = False) -> pandas.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from omg_trial.contract import Refusal, answers, calls
 from omg_trial.decisions import DecisionInputs
 from omg_trial.handlers.handled import Handled, find_person
@@ -23,7 +25,7 @@ def handle_erase(at: DecisionInputs, call: calls.Erase, person: str) -> Handled:
         raise Refusal(410, "the person was erased")
     if person not in {*at.state.people, *at.state.withdrawn}:
         raise Refusal(404, "there is no such person")
-    if person.lower() in call.cause.lower():
+    if re.search(rf"(?<!\w){re.escape(person)}(?!\w)", call.cause, re.IGNORECASE):
         raise Refusal(422, "`cause`: it stays in the log, so say it without the person's name")
     return Handled("erased", {"person": alias, "cause": call.cause}, answers.Erased(erased=True, event=at.number))
 

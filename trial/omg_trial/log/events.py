@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import hmac
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,8 @@ from typing import Any
 from omg_cmdp.validation import instance_of
 from omg_trial.keys.ring import KeyRing
 
+FORMAT = 5
+"""Of a log; in format 4, only answers to calls had a mark of the service."""
 FIRST_HASH = "0" * 64
 MARK = re.compile("([1-9][0-9]{0,15}):([0-9a-f]{64})")
 """NUMBER:HASH of an event."""
@@ -49,8 +52,10 @@ class Event:
         What happened: opened, decided, reported, ...
     text : str
         The body as canonical JSON, with what is private sealed. `body` has it decoded, and unsealed.
-    key, request : str or None
-        Keyed hashes of the key of the call that it answers, and of that call.
+    key : str or None
+        Keyed hash of the key of the call that it answers.
+    request : str or None
+        Keyed hash of that call, if there is one, a colon, and the mark of the service; see `marked`.
     answer : str or None
         What was answered, byte for byte.
     hash : str
@@ -90,6 +95,25 @@ class Event:
     def mark(self) -> str:
         """NUMBER:HASH. A log that has this event has all that was before it."""
         return f"{self.number}:{self.hash}"
+
+    def marked(self) -> Event:
+        """Return the event with the mark of the service, an HMAC of all fields before the hash under the secret."""
+        return dataclasses.replace(self, request=f"{self.request or ''}:{self._mark(self.request or '')}")
+
+    def _mark(self, called: str) -> str:
+        assert self.ring is not None
+        texts = (str(self.number), self.time, self.kind, self.text, self.key or "", called, self.answer or "")
+        return self.ring.mark("event", *texts)
+
+    def check_mark(self) -> None:
+        """Raise if there is a key file, and somebody without it has written the event."""
+        if self.ring is None or not self.ring.secret:
+            return
+        if self.kind == "founded" and self.body["format"] != FORMAT:  # a key file of another trial is refused here, too
+            return  # nobody reads on
+        called, _, written = (self.request or "").rpartition(":")
+        if not hmac.compare_digest(written.encode(), self._mark(called).encode()):
+            raise BrokenChainError(f"event {self.number} is not what the service has written")
 
     def chained(self, before: str) -> Event:
         """Return the event with its hash, after one with the hash `before`."""
@@ -166,10 +190,14 @@ def ending(events: Iterable[Event], least: int = 0, expect: str | None = None) -
 
 
 def verified(events: Iterable[Event], before: str = FIRST_HASH, number: int = 0) -> Iterator[Event]:
-    """Yield the events that follow one with this hash and `number`; raise at the first that does not."""
+    """Yield the events that follow one with this hash and `number`; raise at the first that does not.
+
+    Raise also at the first that has not the mark of the service, if they have come with a key file.
+    """
     for event in events_in(events):
         number += 1
         before = check_link(before, number, event.row)
+        event.check_mark()
         yield event
 
 

@@ -29,7 +29,8 @@ PARTS = 3
 def days(view: TrialView, *, blinded: bool) -> list[dict[str, Any]]:
     """Return the last days, by the clock of the trial, those without a decision too.
 
-    A `blinded` reader sees neither rewards nor actions and their probabilities, which tell what the model has learned.
+    A `blinded` reader sees neither rewards nor actions and their probabilities, which tell what the model has learned,
+    nor how many decisions had no draw, no plan, or a rule: on a day with few decisions that tells actions and arms.
     """
     by_day: dict[datetime.date, list[WatchedStep]] = collections.defaultdict(list)
     for each in view.steps:
@@ -45,7 +46,7 @@ def days(view: TrialView, *, blinded: bool) -> list[dict[str, Any]]:
             "day": day.isoformat(),
             "enrolled": bisect.bisect(enrolled, day),
             **_counts(view, by_day.get(day, [])),
-            **({} if blinded else _actions(view.trial, by_day.get(day, []))),
+            **({} if blinded else _made(by_day.get(day, [])) | _actions(view.trial, by_day.get(day, []))),
         }
         for day in shown
     ]
@@ -122,11 +123,16 @@ def _counts(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
     return {
         "decisions": len(steps),
         "people": len({each.person for each in steps}),
+        "missing": sum(each.time <= due for each in silent),
+        "waiting": sum(each.time > due for each in silent),
+    }
+
+
+def _made(steps: list[WatchedStep]) -> dict[str, int]:
+    return {
         "fallbacks": sum(each.choice.cause is not None for each in steps),
         "unavailable": sum(not each.choice.probabilities for each in steps),
         "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
-        "missing": sum(each.time <= due for each in silent),
-        "waiting": sum(each.time > due for each in silent),
     }
 
 

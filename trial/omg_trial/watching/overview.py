@@ -23,10 +23,18 @@ from omg_trial.watching.view import TrialView, WatchedStep
 MOST_ROWS = 200
 
 
-_HIDDEN = ("action", "probability", "probabilities", "closed", "rules", "source")
-"""What of a decision a blinded reader does not see."""
-_OF_ACTIONS = ("clipped probabilities", "shares of actions", "burden")
-_UNSAID = "left out in the blinded view: it tells actions apart"
+# What a blinded reader sees; all else of these is None. Whether there is a certificate, a cause or a rule tells the
+# arm, and whether anything was drawn may tell the action.
+_OF_PERSON = ("zone", "enrolled", "consent_from", "consent_to", "end")
+_OF_EPISODE = ("episode", "person", "opened", "touched", "closed", "version", "context", "steps")
+_OF_STEP = ("version", "time", "local", "drift", "revisions")
+_SAID = (
+    *("consent", "device clocks", "abandoned openings", "gaps", "repeated decisions", "expected decisions"),
+    *("overdue rewards", "unmatched outcomes", "contradictory states", "support", "roster", "learning late"),
+    *("clock", "store", "restored log", "unauthorised calls", "memory", "disk", "alerts"),
+)
+"""Checks whose sentences a blinded reader sees; of the others, the colour."""
+_UNSAID = "left out in the blinded view: it may tell actions or arms apart"
 
 
 def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
@@ -50,7 +58,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "people_this_week": len({each.person for each in view.week}),
         "arms": None if blinded else collections.Counter(each.arm for each in view.state.people.values()),
         "halted": None if view.state.halted is None else view.state.halted._asdict(),
-        "halted_actions": {trial.actions[each]: halt._asdict() for each, halt in view.state.halted_actions.items()},
+        "halted_actions": {} if blinded else _halted_actions(view),
         "paused": sum(each.paused is not None for each in view.state.people.values()),
         "waiting": _waiting(view),
         "withdrawn": len(view.state.withdrawn) + len(view.state.erased),
@@ -71,9 +79,18 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
 
 
 def _shown(found: Sequence[Finding | Incident], blinded: bool) -> list[dict[str, Any]]:
-    """Return findings or incidents; a blinded reader sees the colour, and no sentence about actions."""
+    """Return findings or incidents; a blinded reader sees the colours, and no sentence about actions or arms."""
     rows = [each._asdict() for each in found]
-    return [{**each, "message": _UNSAID} if blinded and each["check"] in _OF_ACTIONS else each for each in rows]
+    return [{**each, "message": _UNSAID} if blinded and each["check"] not in _SAID else each for each in rows]
+
+
+def _only(names: Sequence[str], row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row with None for everything that is not named."""
+    return {name: value if name in names else None for name, value in row.items()}
+
+
+def _halted_actions(view: TrialView) -> dict[str, Any]:
+    return {view.trial.actions[each]: halt._asdict() for each, halt in view.state.halted_actions.items()}
 
 
 def _outcomes(view: TrialView) -> dict[str, Any]:
@@ -91,15 +108,12 @@ def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]
     """Return everything that is known of a person; a `blinded` reader sees neither actions nor outcomes."""
     state, trial = desk.state, desk.trial
     episodes = [_episode(trial, state.episodes[number]) for number in reversed(find_person(desk.inputs(), person))]
-    for step in [step for episode in episodes for step in episode["steps"] if blinded]:
-        hidden = dict.fromkeys((*_HIDDEN, "reward", "next_state", "state"))
-        for part in ("decision", "outcome"):
-            step[part] = step[part] and {name: hidden.get(name, value) for name, value in step[part].items()}
     about = state.people[person]._asdict()
     account, halt = about.pop("account"), about.pop("paused")
     if blinded:
-        about["arm"] = None
-        episodes = [{**each, "source": None} for each in episodes]
+        about, episodes = _only(_OF_PERSON, about), [_only(_OF_EPISODE, each) for each in episodes]
+        for step in [step for episode in episodes for step in episode["steps"]]:
+            step |= {part: step[part] and _only(_OF_STEP, step[part]) for part in ("decision", "outcome")}
     return {
         "person": person,
         **about,
@@ -149,7 +163,8 @@ def _context(trial: Trial) -> dict[str, Any]:
 
 def _under_way(record: Record, blinded: bool) -> dict[str, Any]:
     known = {name: vars(record)[name] for name in ("person", "opened", "touched", "version", "source", "cause")}
-    return {"episode": record.number, **known, **({"source": None} if blinded else {}), "steps": len(record.choices)}
+    row = {"episode": record.number, **known, "steps": len(record.choices)}
+    return _only(_OF_EPISODE, row) if blinded else row
 
 
 def _overdue(trial: Trial, step: WatchedStep, blinded: bool) -> dict[str, Any]:

@@ -39,11 +39,9 @@ export const PAGES = {
       lines($("chart-chances"), told.days, told.actions, (day) => day.chances, [0, 1], "Probability of each action, as in the table of days.", told.floor);
       put("budgets", told.budgets.length ? table("Budgets of an episode", ["Budget", "Expected cost, mean", "At most", "Episodes"],
         told.budgets.map((each) => [each.name, number(each.planned), each.most, each.episodes])) : "");
+      rules(told);
       put("floor", told.floor ? `The thin dotted line is the floor of the trial file, ${told.floor}.` : "The trial file sets no floor.");
     }
-    const counts = (day) => [day.rules, day.fallbacks, day.unavailable], most = Math.max(...told.days.flatMap(counts));
-    if (!most) put("chart-rules", el("p", {}, "None on these days."));
-    else lines($("chart-rules"), told.days, ["changed by a rule", "without a fresh plan", "not available"], counts, [0, Math.max(4, most + most % 2)], "Decisions changed by rules, made without a plan, or without a draw, as in the table of days.");
     days(told);
   },
   outcomes(told, show) {
@@ -106,15 +104,22 @@ function people(told) {
   lines($("chart-people"), told.days, ["enrolled", "had a decision that day"], (day) => [day.enrolled, day.people], [0, most + most % 2], "People who are enrolled, and who had a decision, as in the table of days.");
 }
 
+function rules(told) {
+  const counts = (day) => [day.rules, day.fallbacks, day.unavailable], most = Math.max(...told.days.flatMap(counts));
+  if (!most) put("chart-rules", el("p", {}, "None on these days."));
+  else lines($("chart-rules"), told.days, ["changed by a rule", "without a fresh plan", "not available"], counts, [0, Math.max(4, most + most % 2)], "Decisions changed by rules, made without a plan, or without a draw, as in the table of days.");
+}
+
 function days(told) {
   const seen = (day) => [
+    day.unavailable, day.rules, day.fallbacks,
     ...day.actions, ...(day.chances ?? told.actions.map(() => null)).map((each) => number(each, 2)),
     number(day.reward?.mean), day.reward ? interval(day.reward, "–") : "–",
   ];
-  const heads = ["Day", "Enrolled", "People", "Decisions", "Not available", "By a rule", "No fresh plan", "Reward missing"];
-  const more = told.blinded ? [] : [...told.actions, ...told.actions.map((each) => `P(${each})`), "Reward", "Interval"];
+  const heads = ["Day", "Enrolled", "People", "Decisions", "Reward missing"];
+  const more = told.blinded ? [] : ["Not available", "By a rule", "No fresh plan", ...told.actions, ...told.actions.map((each) => `P(${each})`), "Reward", "Interval"];
   put("days", table("Days", [...heads, ...more], [...told.days].reverse().map((day) => [
-    day.day, day.enrolled, day.people, day.decisions, day.unavailable, day.rules, day.fallbacks, day.missing, ...(told.blinded ? [] : seen(day)),
+    day.day, day.enrolled, day.people, day.decisions, day.missing, ...(told.blinded ? [] : seen(day)),
   ])));
 }
 
