@@ -49,6 +49,10 @@ def _plain(name: str, **fixed: Any) -> Callable[[float], dict[str, Any]]:
     return lambda constant: {name: constant, **fixed}
 
 
+def _whole(name: str, **fixed: Any) -> Callable[[float], dict[str, Any]]:
+    return lambda constant: {name: max(1, round(constant)), **fixed}
+
+
 def _counts(family: Family, world: ContextualMDP) -> bool:
     """Return whether nobody is told of a class or of features."""
     kinds = set(family.oracles.values()) if isinstance(family.oracles, dict) else {family.oracles}
@@ -91,14 +95,14 @@ ENTRIES: dict[str, Entry] = {
     "regularised IDS": Entry("regularised_ids", _root("worth"), 0.1),
     "UC3RL": Entry("uc3rl", _plain("scale"), 0.003, plays=_listed, published=1.0),
     "RM-UCDD": Entry("rm_ucdd", _plain("scale"), 0.003, plays=_listed, published=1.0),
-    "ERM reduction": Entry("erm_reduction", _plain("samples"), 4.0, 2.0, _small),
+    "ERM reduction": Entry("erm_reduction", _whole("samples"), 4.0, 2.0, _small),
     "feel-good sampling": Entry("feel_good", _plain("optimism"), 0.3, plays=_finite),
     "UCBVI, blind": Entry("ucbvi", _plain("scale", cover="blind"), 0.01, plays=_counts, published=1.0),
     "UCBVI per context": Entry("ucbvi", _plain("scale", cover="per_context"), 0.01, plays=_counts, published=1.0),
     "UCBVI-BF": Entry("ucbvi_bf", _plain("scale"), 1e-3, plays=_counts, published=1.0),
     "MVP": Entry("mvp", _plain("scale"), 1e-4, plays=_counts, published=1.0),
     "RLSVI": Entry("rlsvi", _plain("scale"), 1e-4, plays=_counts),
-    "Rmax per context": Entry("cover_rmax", _plain("visits", cover="per_context"), 4.0, 2.0, _counts),
+    "Rmax per context": Entry("cover_rmax", _whole("visits", cover="per_context"), 4.0, 2.0, _counts),
     "GLM-ORL": Entry("glm_orl", _plain("scale"), 1e-3, plays=_vectors, published=1.0),
     "GLM-RLSVI": Entry("glm_rlsvi", _plain("scale"), 1e-5, plays=_vectors),
     "SquareCB": Entry("square_cb", _root("gamma"), 100.0, plays=_bandit),

@@ -194,7 +194,8 @@ def test_without_the_package_one_is_told_what_to_install(monkeypatch):
 @pytest.mark.slow
 def test_omg_plays_at_full_size_and_every_plan_is_certified(world):
     rewards = KnownRewards(world.reward_functions(world.contexts[0])[0], horizon=6)
-    agent = OMG(world.space, rewards, FiniteDynamics(world.transition_functions, horizon=6), episodes=3)
+    dynamics = FiniteDynamics(world.transition_functions, horizon=6)
+    agent = OMG(world.space, rewards, dynamics, gamma=100.0, episodes=3)
     ledger = simulate(world, Sequence(world.contexts), agent, episodes=3)
     assert (ledger.column("certificate") <= 1.0 / (16 * 3)).all()
     assert (ledger.regret >= 0.0).all()

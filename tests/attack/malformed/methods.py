@@ -68,6 +68,10 @@ METHODS = {
     ),
     "draws": lambda i: {**of_context(i), "count": 3, "generator": np.random.default_rng(0)},
     "for_world": lambda i: {"world": examples.world_for(i.space)},
+    **{  # refused in worlds without budgets
+        f"rivals.{name}.for_world": None
+        for name in ("Clipped", "LagrangianGreedy", "OptCMDP", "OptPess", "OptPrimalDual")
+    },
     "regret_bound": lambda i: {"episodes": 10, "horizon": H},
     "delayed_regret_bound": lambda i: {"episodes": 10, "horizon": H, "delay": 2, "constant": True},
     "update": learning,
@@ -85,7 +89,9 @@ METHODS = {
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
     # Hooks: a user writes them, and only we call them, with what was checked.
-    **dict.fromkeys(("draw_reward", "draw_cost", "context", "harm", "late", "memory", "misfits", "check_steps", "draws_from")),
+    **dict.fromkeys(
+        ("draw_reward", "draw_cost", "context", "harm", "late", "memory", "misfits", "check_steps", "draws_from")
+    ),
     **dict.fromkeys(
         [
             f"agents.{name}.decide"
@@ -114,7 +120,10 @@ METHODS = {
     "oracles.LinearRewards.update_total": lambda i: {**pairs_of(i), "total": 1.0},
     "planning.Problem.load": lambda i: {"path": examples.a_file(i)},
     "planning.Problem.plan": lambda i: {"start": omg.plan(examples.MDP, 9.0)},
-    "rivals.UCBVI.bonus": lambda i: {"visits": np.ones((S, SPACE.actions))},
+    **dict.fromkeys(
+        [f"rivals.{name}.bonus" for name in ("UCBVI", "OptCMDP", "OptPess", "OptPrimalDual")],
+        lambda i: {"visits": np.ones((S, SPACE.actions))},
+    ),
     "rivals.PerCentre.by_means": lambda i: {"contexts": list(VECTORS), "count": 2},
     "agents.Mixture.draw": lambda i: {"generator": np.random.default_rng(0)},
     "agents.Situation.plan": lambda i: {"gamma": 3.0, "weights": np.ones((H, S, SPACE.actions)), "start": None},
@@ -162,7 +171,7 @@ METHODS = {
         "policy": np.full((i.space.horizon, i.space.states, i.space.actions), 1 / i.space.actions)
     },
     "paid": None,  # only a purse calls it, with what was checked
-    "logs.Log.of_costs": lambda i: {"kind": 0},
+    "logs.Log.of_costs": None,  # the log of the examples has no costs
     "logs.Log.of": lambda i: {"episodes": i.episodes},
     "logs.Log.add": lambda i: {"episode": omg.Episode(**STEPS)},
     "logs.Improvement.interval": lambda i: {"level": 0.9, "seed": 1},

@@ -91,7 +91,10 @@ METHODS = {
     "tokens.Tokens.forget": lambda _: {"person": "p1"},
     "tokens.Tokens.add": lambda _: {"role": "app", "name": "me"},
     # Only a desk calls them, with what it has checked.
-    **{f"log.database.Database.{name}": None for name in ("read", "rows", "some_rows", "append", "answered", "mark", "keep", "forget")},
+    **{
+        f"log.database.Database.{name}": None
+        for name in ("read", "rows", "some_rows", "append", "answered", "mark", "keep", "forget")
+    },
     "trial_file.Trial.action_name": None,  # of an index that the log holds
     "client.Client.open": lambda _: dict(PERSON),
     "client.Client.enrol": lambda _: {"person": "p1", "zone": "Europe/Berlin", "end": "2027-01-01"},
