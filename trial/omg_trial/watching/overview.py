@@ -13,6 +13,7 @@ from omg_trial.desk import Desk
 from omg_trial.episodes import Record
 from omg_trial.handlers.handled import find_person
 from omg_trial.incident import Incident
+from omg_trial.people.participants import WeekAccount
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching import course
 from omg_trial.watching.checks import Finding, findings
@@ -96,7 +97,7 @@ def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]
         for part in ("decision", "outcome"):
             step[part] = step[part] and {name: hidden.get(name, value) for name, value in step[part].items()}
     about = state.people[person]._asdict()
-    account, halt = about.pop("account"), about.pop("paused")
+    accounts, halt = about.pop("accounts"), about.pop("paused")
     if blinded:
         about["arm"] = None
         episodes = [{**each, "source": None} for each in episodes]
@@ -104,7 +105,7 @@ def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]
         "person": person,
         **about,
         "paused": None if halt is None else halt._asdict(),
-        "week": None if blinded else account._asdict(),
+        "week": None if blinded else (accounts or (WeekAccount(),))[-1]._asdict(),
         "episodes": episodes,
     }
 
