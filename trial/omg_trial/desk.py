@@ -226,7 +226,8 @@ class Desk:
                 self.trainer = Trainer(self.trial)  # the one before remembers what it has learned from
         except BaseException as error:
             self.lost = True  # the state is ahead of the store
-            raise self._damaged(str(error)) if isinstance(error, DamagedLogError) else error
+            self.damage = self._damaged(str(error)).args[0] if isinstance(error, DamagedLogError) else self.damage
+            raise
 
     lost = False
     """Whether something has failed half-way, so that the state must be read anew."""
