@@ -230,7 +230,8 @@ class KeyRing:
 
 
 def _connect(path: Path, **options: Any) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, **options)
+    file: sqlite3.Connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, **options)
+    return file
 
 
 def _encrypt(key: bytes, content: bytes, about: str) -> bytes:
