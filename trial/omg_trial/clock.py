@@ -9,6 +9,9 @@ from collections.abc import Callable
 MOST_OFF = 60.0
 """Seconds between two readings that are believed although the machine counted none: clocks are set by small steps."""
 
+MOST_REST_HOURS = 14 * 24.0
+"""Hours that a log may rest, with nothing under way, before somebody must look at the clock."""
+
 
 def _seconds_up() -> float:
     # It counts while a machine sleeps too, where there is such a clock; `monotonic` would make waking up a jump.
@@ -30,6 +33,15 @@ def check_clock(now: datetime.datetime, last: datetime.datetime, most_hours: flo
         advice = "if the clock is right, start with --correct-clock (`correct_clock`)"
         raise ValueError(f"the clock is {wrong} the last event: set it; {advice}")
     return wrong is not None
+
+
+def after_long_rest(now: datetime.datetime, last: datetime.datetime) -> dict[str, str] | None:
+    """Return the incident of a start long after the last event; a trial may have rested, or the clock is ahead."""
+    wrong = contradiction(now, last, MOST_REST_HOURS)
+    if wrong is None:
+        return None
+    advice = "if it is wrong, set it, and start with --correct-clock; nothing is to be done if the trial has rested"
+    return {"severity": "red", "check": "clock", "message": f"the clock is {wrong} the last event: {advice}"}
 
 
 class SteadyClock:

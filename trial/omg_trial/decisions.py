@@ -150,7 +150,7 @@ def grant_allowance(
     ):
         return None
     local = person.local(at.now)
-    account, found = person.account.of(week_of(local)), []
+    account, found = person.account(week_of(local)), []
     for step, rows in enumerate(policy):
         made = [apply_rules(trial, row, state, local, account, {}) for state, row in enumerate(rows)]
         number = uniform(at.state.secret, name, occasion, step)
@@ -201,7 +201,7 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
     if record.allowance is not None and not halted and when <= moment(record.allowance.until):
         made = _allowed(at.trial, record.allowance, call.step, state)
     else:
-        account = person.account.of(week_of(local))
+        account = person.account(week_of(local))
         made = apply_rules(at.trial, np.array(row), state, local, account, halted)
     # Drawn even if the app has acted already: the log then shows whether it followed the draw.
     drawn = draw_index(made.chances, uniform(at.state.secret, record.person, record.occasion, call.step))

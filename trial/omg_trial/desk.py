@@ -6,14 +6,13 @@ import contextlib
 import datetime
 import hashlib
 import logging
-import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
-from omg_trial.clock import SteadyClock, check_clock
+from omg_trial.clock import SteadyClock, after_long_rest, check_clock
 from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
 from omg_trial.contract.models import call_content
 from omg_trial.decisions import DecisionInputs
@@ -73,10 +72,9 @@ class Desk:
         new: bool | None = None,
     ) -> None:
         self.trial, self.store, self.contract, self.trainer = trial, store, Contract(trial), Trainer(trial)
-        self.clock = SteadyClock() if clock is None else clock
+        self.clock, self._started = SteadyClock() if clock is None else clock, True
         self._batch: list[Event] = []
         self._keys: dict[str, Event] = {}
-        self._started = True
         self._load()
         check_store(trial, self.state, store, new)
         check_software(trial, self.state, self.agent, provenance())
@@ -91,11 +89,12 @@ class Desk:
 
     def _correct_clock(self, correct: bool) -> None:
         """Refuse a clock that contradicts the log, as one of the two is wrong; or record that the clock is right."""
-        now, hours = self.clock().astimezone(datetime.UTC), self.trial.watch.close_after_hours
-        last, most = moment(self.state.time), hours if self.state.open else math.inf
+        now, last = self.clock().astimezone(datetime.UTC), moment(self.state.time)
+        most = self.trial.watch.close_after_hours if self.state.open or correct else float("inf")
         if check_clock(now, last, most, correct):
-            before, self.state.time = self.state.time, ""  # from here on, time begins anew
-            self._record("clock corrected", {"before": before}, now=now)
+            self._record("clock corrected", {"before": self.state.time}, now=now)  # from here on, time begins anew
+        elif (incident := after_long_rest(now, last)) is not None:
+            self._record("incident", incident, now=now)
 
     def _start(self) -> None:
         """Record the software and the file, once: thresholds may differ from those of the file that founded the log."""
@@ -193,7 +192,7 @@ class Desk:
 
     def _damaged(self, what: str) -> DamagedLogError:
         """Note that the log is not the one that was written; nothing is answered from then on."""
-        self.damage = f"{what}; nothing is answered until somebody has looked at the database"
+        self.damage = self.damage or f"{what}; nothing is answered until somebody has looked at the database"
         return DamagedLogError(self.damage)
 
     def _record(self, kind: str, body: dict[str, Any], now: datetime.datetime | None = None, **call: str) -> Event:
@@ -222,8 +221,9 @@ class Desk:
             self._batch, self._keys = [], {}
             if self.store.forget(self.state.erased):
                 self.trainer = Trainer(self.trial)  # the one before remembers what it has learned from
-        except BaseException:
+        except BaseException as error:
             self.lost = True  # the state is ahead of the store
+            self.damage = self._damaged(str(error)).args[0] if isinstance(error, DamagedLogError) else self.damage
             raise
 
     lost = False
@@ -239,7 +239,7 @@ class Desk:
         # The last transaction may have been kept although nobody heard of it; nothing else can have changed.
         try:
             self._load(self.chain.head, *(event.mark for event in self._batch[-1:]))
-        except BrokenChainError as error:
+        except (BrokenChainError, DamagedLogError) as error:
             raise self._damaged(str(error)) from None
         self._batch, self._keys = [], {}
         self.lost = self._started = False

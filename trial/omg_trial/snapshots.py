@@ -29,7 +29,7 @@ from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
 from omg_trial.versions import Change, LearningTask, Version
 
-FORMAT = 7
+FORMAT = 8
 _TEXT, _MODEL = "state.json", "model"
 _PLAIN = (
     *("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale"),

@@ -134,8 +134,8 @@ class State:
         lists = {name: tuple(body[name] or ()) for name in ("rules", "probabilities", "closed")}
         record.choices[body["step"]] = StepDecision(**known | lists | {"time": event.time})
         person, week = self.people[record.person], week_of(datetime.datetime.fromisoformat(body["local"]))
-        account = person.account.plus(week, body["action"], body["probabilities"] if body["available"] else None)
-        self.people[record.person] = person._replace(account=account)
+        chances = body["probabilities"] if body["available"] else None
+        self.people[record.person] = person.decided(week, body["action"], chances)
         self._learn_from(record)
 
     def _on_reported(self, event: Event, body: Body) -> None:

@@ -66,7 +66,7 @@ def test_what_was_done_without_a_network_has_its_exact_probability(tmp_path, mon
     decided = [event.body for event in events if event.kind == "decided"]
     assert [each["probability"] for each in decided] == [each["probability"] for each in done]
     assert {each["event"] for each in done} == {None}
-    week = at.state.people["p1"].account
+    [week] = at.state.people["p1"].accounts
     assert (week.week, week.drawn, len(week.taken)) == ("2026-W45", 4, 4)
     assert replay(trial(text=LIMITED), events).differences == []
     found = verify([event.row for event in events], keys={"secret": at.store.keys.secret.encode()})

@@ -127,12 +127,21 @@ def test_a_start_so_far_ahead_that_it_would_close_everything_is_refused():
     assert episode in again.state.open
 
 
-def test_a_start_far_ahead_with_nothing_under_way_is_a_start():
+def test_a_start_after_a_quiet_fortnight_is_a_start_and_after_a_month_the_team_hears_of_it():
     clock = Clock()
-    at = desk(clock=clock)
+    at = desk("[watch]\nclose_after_hours = 24\n", clock=clock)
     at.call("close", {"episode": asked(at)[0]})
-    clock.forward(days=300)
-    assert Desk(at.trial, at.store, clock=clock).state.number == at.state.number + 1
+    clock.forward(days=14)
+    quiet = Desk(at.trial, at.store, clock=clock).state.number
+    assert quiet == at.state.number + 1
+    clock.forward(days=30)
+    [incident] = Desk(at.trial, at.store, clock=clock).state.incidents
+    assert (incident.check, incident.severity) == ("clock", "red")
+    assert "the clock is 30 days after the last event" in incident.message
+    clock.forward(days=30)
+    sure = Desk(at.trial, at.store, clock=clock, correct_clock=True)
+    assert [event.kind for event in sure.store.read()][-2:] == ["clock corrected", "started"]
+    assert sure.state.incidents == [incident]
 
 
 def test_serve_says_what_to_do_with_a_clock_that_is_behind(tmp_path):

@@ -269,3 +269,77 @@ def test_a_model_that_was_learned_while_the_store_was_gone_is_learned_again(path
         at.call("learn", {})
         at.learn_here()
         assert replay(at.trial, store.read()).differences == []
+
+
+# A file that is replaced while the service runs.
+
+
+def put_over(file, content, how):
+    """As `cp` does, into the same file, or `mv`, by a new one."""
+    target = file if how == "cp" else file.with_name("moved")
+    with target.open("r+b" if how == "cp" else "wb") as opened:
+        opened.write(content)
+        opened.truncate()
+    target.replace(file)
+
+
+def refused_from_now_on(at, message):
+    for key, number in (("three", 3), ("two", 2), ("three", 3)):
+        with pytest.raises(StoreError, match=message):
+            at.call("open", opening(number), key)
+    assert message in at.damage
+
+
+def test_an_older_database_that_is_copied_over_the_running_one_is_refused(path):
+    with contextlib.closing(Database(path)) as store:
+        at = Desk(trial(), store, clock=Clock())
+        older = path.read_bytes()
+        at.call("open", opening(2), "two")
+        last = at.state.number
+        put_over(path, older, "cp")
+        refused_from_now_on(at, f"event {last}, which was written, is not in the database")
+        assert max(event.number for event in store.read()) == last - 1
+
+
+@pytest.mark.parametrize("how", ["cp", "mv"])
+@pytest.mark.parametrize("which", ["of the start", "older", "with an erased key", "another trial's", "empty"])
+def test_another_key_file_in_the_place_of_the_running_one_is_refused(path, tmp_path, which, how):
+    keys, other = path.with_suffix(".keys"), tmp_path / "other"
+    other.mkdir()
+    with contextlib.closing(Database(path)) as store, contextlib.closing(Database(other / "trial.db")) as foreign:
+        at = Desk(trial(), store, clock=Clock())
+        contents = {"of the start": keys.read_bytes(), "empty": b""}
+        at.call("open", opening(1), "one")
+        contents["older"] = contents["with an erased key"] = keys.read_bytes()
+        Desk(trial(), foreign, clock=Clock())
+        contents["another trial's"] = (other / "trial.keys").read_bytes()
+        if which == "with an erased key":
+            at.call("erase", {"person": "new-1", "cause": "asked for"})
+        else:
+            at.call("enrol", {"person": "kept"})
+        put_over(keys, contents[which], how)
+        refused_from_now_on(at, "is not the one that was written")
+        assert keys.read_bytes() == contents[which]
+
+
+def test_a_key_that_was_kept_although_nobody_heard_of_it_is_no_damage(path, monkeypatch):
+    """A write that fails may have been kept or not: the file with either is ours."""
+
+    class Broken(sqlite3.Connection):
+        def __exit__(self, *error):
+            super().__exit__(*error)
+            raise sqlite3.OperationalError("disk I/O error")
+
+    connect = sqlite3.connect
+    with contextlib.closing(Database(path)) as store:
+        at = Desk(trial(), store, clock=Clock())
+        for call in (lambda: at.call("open", opening(1), "one"), at.snapshot, at.snapshot):
+            with monkeypatch.context() as patch:
+                patch.setattr(sqlite3, "connect", lambda *args, **more: connect(*args, **more, factory=Broken))
+                patch.setattr(store, "reopen", lambda: None)
+                with pytest.raises(StoreError, match="disk I/O error"):
+                    call()
+        at.call("open", opening(1), "one")
+        at.snapshot()
+        assert at.damage is None
+    start(path)

@@ -1,5 +1,6 @@
 """People: enrolment, arms, consent, their own clocks, availability, weekly budgets, pauses, publishing by hand."""
 
+import collections
 import datetime
 import itertools
 import json
@@ -15,7 +16,7 @@ from omg_trial.decisions import draw_arm
 from omg_trial.desk import Desk
 from omg_trial.export import decisions, live_log
 from omg_trial.learning import model_digest
-from omg_trial.people.participants import WeekAccount
+from omg_trial.people.participants import WeekAccount, week_of
 from omg_trial.replay import replay
 from omg_trial.rules import apply_rules
 from omg_trial.tokens import Tokens
@@ -115,7 +116,66 @@ def test_windows_and_weeks_are_of_the_persons_clock_on_the_day_it_is_changed(zon
     for step, second in enumerate((-1, 0)):
         clock.now = monday.astimezone(datetime.UTC) + datetime.timedelta(seconds=second)
         decided(at, episode, step)
-        assert len(at.state.people["p1"].account.taken) == (5, 1)[step]
+        assert len(at.state.people["p1"].accounts[-1].taken) == (5, 1)[step]
+    sound(at)
+
+
+CAPPED = "[people]\ncontrol = 1.0\n[actions.most_per_week]\nreminder = 2\n"
+
+
+def reminders(at, episodes):
+    """Decide all steps of some episodes within a minute or so, and count the reminders of each week."""
+    for _ in range(episodes):
+        episode = opened(at)["episode"]
+        for step in range(4):
+            decided(at, episode, step)
+        at.call("close", {"episode": episode})
+    made = [event.body for event in at.store.read() if event.kind == "decided"]
+    weeks = [week_of(datetime.datetime.fromisoformat(each["local"])) for each in made if each["action"] == 1]
+    return collections.Counter(weeks)
+
+
+def test_a_week_that_comes_again_in_another_zone_has_had_what_it_has_had():
+    """Monday in Tokyo is Sunday in Honolulu: whoever flies there and back has each week once."""
+    clock = Clock()
+    clock.now = datetime.datetime(2026, 11, 15, 16, tzinfo=datetime.UTC)
+    at = desk(CAPPED, clock=clock)
+    for zone in ("Asia/Tokyo", "Pacific/Honolulu", "Asia/Tokyo", "Pacific/Honolulu"):
+        at.call("enrol", {"person": "p1", "zone": zone})
+        found = reminders(at, 5)
+    assert found == {"2026-W46": 2, "2026-W47": 2}
+    at.snapshot()
+    again = Desk(at.trial, at.store, clock=clock)
+    assert again.state.people == at.state.people
+    assert reminders(again, 5) == found
+    sound(again)
+
+
+def test_a_week_to_which_the_clock_is_set_back_has_had_what_it_has_had():
+    clock = Clock()
+    at = desk(CAPPED, clock=clock)
+    reminders(at, 5)
+    clock.forward(days=30)
+    ahead = Desk(at.trial, at.store, clock=clock, correct_clock=True)
+    reminders(ahead, 5)
+    clock.forward(days=-30)
+    back = Desk(at.trial, at.store, clock=clock, correct_clock=True)
+    assert reminders(back, 5) == {"2026-W45": 2, "2026-W49": 2}
+    sound(back)
+
+
+def test_an_enrolment_changes_what_it_names():
+    at = desk()
+    at.call("enrol", {"person": "p1", "consent_from": "2026-10-01", "consent_to": "2026-11-01", "end": "2026-11-18"})
+    at.call("enrol", {"person": "p1", "zone": "Asia/Tokyo"})
+    with pytest.raises(OutsideConsent, match="the consent ended on 2026-11-01"):
+        opened(at)
+    with pytest.raises(Refusal, match="`consent_to` must not be before `consent_from`"):
+        at.call("enrol", {"person": "p1", "consent_to": "2026-09-01"})
+    at.call("enrol", {"person": "p1", "consent_to": None})
+    own = at.state.people["p1"]
+    assert (own.zone, own.consent_from, own.consent_to, own.end) == ("Asia/Tokyo", "2026-10-01", None, "2026-11-18")
+    opened(at)
     sound(at)
 
 

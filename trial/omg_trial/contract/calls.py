@@ -206,14 +206,17 @@ class Look(Call):
 
 
 class Enrol(Call):
-    """Take a person in, or change zone, consent and end of one who is there. Days are by the person's own clock."""
+    """Take a person in, or change zone, consent and end of one who is there. Days are by the person's own clock.
+
+    What is not named stays as it was; null takes a date away.
+    """
 
     name = "enrol"
     person: Person
     arm: Literal["learning", "control"] | None = Field(
         default=None, description="Drawn if it is null; otherwise the trial file must say that arms are given."
     )
-    zone: Zone | None = Field(default=None, description="That of the trial file if it is null.")
+    zone: Zone | None = Field(default=None, description="That of the trial file if it was never given.")
     consent_from: Day | None = None
     consent_to: Day | None = None
     end: Day | None = Field(default=None, description="The last day on which anything is decided.")

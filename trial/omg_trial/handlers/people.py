@@ -11,7 +11,7 @@ from omg_trial.people.participants import Participant
 
 
 def handle_enrol(at: DecisionInputs, call: calls.Enrol, _: None) -> Handled:
-    """Take a person in, or change zone, consent and end; the arm stays."""
+    """Take a person in, or change zone, consent and end; the arm stays, and so does what is not named."""
     if at.state.has_left(call.person):
         raise Refusal(410, "the person has withdrawn")
     known = at.state.people.get(call.person)
@@ -23,7 +23,11 @@ def handle_enrol(at: DecisionInputs, call: calls.Enrol, _: None) -> Handled:
         raise Refusal(409, f"`arm`: the person is in the arm {known.arm}, for good")
     arm = known.arm if known is not None else call.arm or draw_arm(at, call.person)
     zone = call.zone or (known.zone if known is not None else at.trial.zone.key)
-    body = {**call.model_dump(), "arm": arm, "zone": zone, "given": call.arm}
+    dates = ("consent_from", "consent_to", "end")
+    kept = {} if known is None else {name: getattr(known, name) for name in dates if name not in call.model_fields_set}
+    body = {**call.model_dump(), **kept, "arm": arm, "zone": zone, "given": call.arm}
+    if None not in (body["consent_from"], body["consent_to"]) and body["consent_from"] > body["consent_to"]:
+        raise Refusal(422, "`consent_to` must not be before `consent_from`, which was given before")
     return Handled("enrolled", body, answers.Enrolled(enrolled=True, event=at.number))
 
 

@@ -8,7 +8,6 @@ import json
 import os
 import secrets
 import sqlite3
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +59,8 @@ class KeyRing:
         """Empty if there is no key file yet."""
         self._keys: dict[str, bytes | None] = {}
         self._new: set[str] = set()
-        self._file: sqlite3.Connection | None = None
+        self._held: dict[str, tuple[bytes | None, ...]] = {}
+        """What the file may have in each row: one value, or some after a write that failed; b"" for no row."""
         if path is not None and path.exists():
             self._load(path)
 
@@ -174,45 +174,47 @@ class KeyRing:
         key = known.get(name) or self._keys.get(name)
         return name, key, self.mark("row", name, "" if key is None else key.hex())
 
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _open(self, path: Path) -> sqlite3.Connection:
-        """Return the file to write to. SQLite refuses a file that was moved away since, and so makes no second one."""
-        if self._file is None:
-            # Not made here: if somebody has moved it away, a new one would lack all other keys.
-            self._file = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
-            )
-            weakref.finalize(self, self._file.close)
-            for pragma in ("journal_mode = TRUNCATE", "synchronous = EXTRA", "secure_delete = ON"):
-                self._file.execute(f"PRAGMA {pragma}").close()
-        return self._file
-
     def _write(self, names: list[str], *, vacuum: bool = False) -> None:
         if self.path is None:
             return
-        try:
-            file = self._open(self.path)
+        # Opened anew each time: pages of the file that was there before would hide that it was replaced. It is not made
+        # here: if somebody has moved it away, a new one would lack all other keys.
+        with contextlib.closing(_connect(self.path, isolation_level=None)) as file:
+            for pragma in ("journal_mode = TRUNCATE", "synchronous = EXTRA", "secure_delete = ON"):
+                file.execute(f"PRAGMA {pragma}").close()
+            rows = [self._row(name) for name in names]
             with file:
                 file.execute("BEGIN IMMEDIATE")
                 if "secret" in names:  # the table is there with its first rows, or not at all
                     file.execute("CREATE TABLE keys (name TEXT PRIMARY KEY, key BLOB, mark TEXT NOT NULL)")
-                file.executemany("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", map(self._row, names))
+                else:
+                    self._check(file)
+                self._held.update({name: (*self._held.get(name, (b"",)), key) for name, key, _ in rows})
+                file.executemany("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", rows)
+            self._held.update({name: (key,) for name, key, _ in rows})
             if vacuum:
                 file.execute("VACUUM")
-        except BaseException:
-            self.close()
-            raise
+
+    def _check(self, file: sqlite3.Connection) -> None:
+        """Refuse a file that does not hold what was written to it: an older copy, or that of another trial."""
+        replaced = f"the key file {self.path} is not the one that was written: an older or another one was put there"
+        try:
+            found = dict(file.execute("SELECT name, key FROM keys"))
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error):
+                raise
+            raise KeyFileError(replaced) from None
+        if not found.keys() <= self._held.keys() or any(
+            found.get(name, b"") not in values for name, values in self._held.items()
+        ):
+            raise KeyFileError(replaced)
 
     def _load(self, path: Path) -> None:
         wrong = f"the key file {path} is damaged, or no key file: restore its newest copy"
         try:
-            with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as file:
+            with contextlib.closing(_connect(path)) as file:
                 rows = {name: (key, mark) for name, key, mark in file.execute("SELECT name, key, mark FROM keys")}
+            self._held = {name: (key,) for name, (key, _) in rows.items()}
             kind, self.secret = rows.pop("format")[0].decode(), rows.pop("secret")[0].decode()
             self._keys = {name: key for name, (key, _) in rows.items()}
             marked = all(self._row(name) == (name, *row) for name, row in rows.items())
@@ -225,6 +227,11 @@ class KeyRing:
             raise KeyFileError(f"the key file {path} has format {kind}, and this version reads format {FORMAT}")
         if not marked:
             raise KeyFileError(wrong)
+
+
+def _connect(path: Path, **options: Any) -> sqlite3.Connection:
+    file: sqlite3.Connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, **options)
+    return file
 
 
 def _encrypt(key: bytes, content: bytes, about: str) -> bytes:

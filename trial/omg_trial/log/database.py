@@ -20,10 +20,10 @@ import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
 from omg_cmdp.validation import instance_of
-from omg_trial.keys.ring import KeyRing
+from omg_trial.keys.ring import KeyFileError, KeyRing
 from omg_trial.log.addresses import key_path, parse_url, set_up_to_read, set_up_to_write
-from omg_trial.log.events import Event, Row
-from omg_trial.log.schema import AFTER, BY_KEYS, EVENTS, HOLDS_LOCK, LAST_SNAPSHOT, LOCK, SCHEMA, SNAPSHOTS
+from omg_trial.log.events import FIRST_HASH, Event, Row
+from omg_trial.log.schema import AFTER, BY_KEYS, EVENTS, HASH_OF, HOLDS_LOCK, LAST_SNAPSHOT, LOCK, SCHEMA, SNAPSHOTS
 
 FETCHED = 1000
 """Rows that are read at a time."""
@@ -128,8 +128,7 @@ class Database:
         self.keys.found()
 
     def close(self) -> None:
-        """Let go of the database, and of the key file."""
-        self.keys.close()
+        """Let go of the database."""
         if self._connection is not None:
             self._forgotten.detach()
             with contextlib.suppress(SQLAlchemyError):
@@ -160,16 +159,20 @@ class Database:
         """Keep all events, or none and raise `StoreError`; they are durable when this returns."""
         names = [column.name for column in EVENTS.columns]
         rows = [dict(zip(names, event.row, strict=True)) for event in events]
-        try:
+        with _writing_keys():
             self.keys.save()  # before the events that need them
-        except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
         with self._connected() as connection:
             if self._is_server and not connection.execute(HOLDS_LOCK).scalar():
                 connection.rollback()
                 how = "a pooler stands between, such as PgBouncer in transaction mode; connect directly, or by sessions"
                 raise StoreError(f"the connection does not hold the lock that it took: {how}")
             connection.execute(EVENTS.insert(), rows)
+            # In the same transaction: an older copy may have been put over the file since the last one.
+            before = events[0].number - 1
+            found = connection.execute(HASH_OF, {"number": before}).scalar() if before else FIRST_HASH
+            if found is None or events[0].link(found) != events[0].hash:
+                connection.rollback()
+                raise DamagedLogError(f"event {before}, which was written, is not in the database: it was replaced")
             connection.commit()
 
     def answered(self, keys: Sequence[str]) -> dict[str, Event]:
@@ -190,11 +193,9 @@ class Database:
         The snapshot's key goes with theirs: a copy of it somewhere else cannot be read any more either.
         """
         held = [alias for alias in aliases if self.keys.holds(alias)]
-        try:
+        with _writing_keys():
             for alias in held:
                 self.keys.destroy(alias)
-        except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
         if held:
             with self._connected() as connection:
                 connection.execute(SNAPSHOTS.delete())
@@ -249,6 +250,17 @@ class Database:
             connection.commit()
         if not locked:
             raise InUseError(f"the database {self.url.database} is in use by another process")
+
+
+@contextlib.contextmanager
+def _writing_keys() -> Iterator[None]:
+    """Make a `StoreError` of whatever fails; a key file that was replaced is as bad as a log that was."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
+    except KeyFileError as error:
+        raise DamagedLogError(str(error)) from None
 
 
 def _check(connection: sql.Connection) -> None:

@@ -33,6 +33,7 @@ AFTER = (
     .order_by(EVENTS.c.number)
     .limit(sql.bindparam("most"))
 )
+HASH_OF = sql.select(EVENTS.c.hash).where(EVENTS.c.number == sql.bindparam("number"))
 LAST_SNAPSHOT = sql.select(SNAPSHOTS).order_by(SNAPSHOTS.c.number.desc()).limit(1)
 
 

@@ -1,4 +1,4 @@
-"""A participant: arm, clock, consent, pauses, and what the week has had so far."""
+"""A participant: arm, clock, consent, pauses, and what each week has had so far."""
 
 from __future__ import annotations
 
@@ -31,14 +31,6 @@ class WeekAccount(NamedTuple):
     """The sum of the probabilities of each action."""
     taken: tuple[int, ...] = ()
     """Actions that were taken, in their order."""
-
-    def of(self, week: str) -> WeekAccount:
-        """Return the account of a week, which begins with nothing."""
-        return self if self.week == week else WeekAccount(week)
-
-    def plus(self, week: str, action: int | None, chances: Sequence[float] | None) -> WeekAccount:
-        """Return the account after a decision of a week; the app may say late what it did in an earlier one."""
-        return self if week < self.week else self.of(week).after(action, chances)
 
     def after(self, action: int | None, chances: Sequence[float] | None) -> WeekAccount:
         """Return the account after one more decision; `chances` is None if nothing was drawn."""
@@ -73,11 +65,25 @@ class Participant(NamedTuple):
     end: str | None = None
     """The last day on which anything is decided for the person."""
     paused: Halt | None = None
-    account: WeekAccount = WeekAccount()
+    accounts: tuple[WeekAccount, ...] = ()
+    """What every week has had, the one of the last decision at the end.
+
+    None is dropped. A new zone, a corrected clock or a late report can lead back to any of them, and all together they
+    are smaller than the decisions that they count.
+    """
 
     def local(self, now: datetime.datetime) -> datetime.datetime:
         """Return a time by the person's own clock."""
         return now.astimezone(zoneinfo.ZoneInfo(self.zone))
+
+    def account(self, week: str) -> WeekAccount:
+        """Return the account of a week, which begins with nothing."""
+        return next((each for each in reversed(self.accounts) if each.week == week), WeekAccount(week))
+
+    def decided(self, week: str, action: int | None, chances: Sequence[float] | None) -> Participant:
+        """Return the person after one more decision of a week; `chances` is None if nothing was drawn."""
+        others = (each for each in self.accounts if each.week != week)
+        return self._replace(accounts=(*others, self.account(week).after(action, chances)))
 
     def outside(self, day: str) -> str | None:
         """Return why nothing may be decided on a day; None if it may. Dates as ISO texts compare as dates do."""

@@ -14,7 +14,8 @@ from omg_trial.trial_file.trial import Trial
 def read_roster(trial: Trial, path: Path) -> list[dict[str, Any]]:
     r"""Return the enrolments of a file, all of them checked; the error names the first line that is wrong.
 
-    Columns are `person` and, if wanted, `arm`, `zone`, `consent_from`, `consent_to` and `end`; an empty cell is null.
+    Columns are `person` and, if wanted, `arm`, `zone`, `consent_from`, `consent_to` and `end`. An empty cell is not
+    named in the call: it changes nothing of somebody who is there.
 
     >>> import tempfile
     >>> from omg_trial.trial_file import EXAMPLE

@@ -13,6 +13,7 @@ from omg_trial.desk import Desk
 from omg_trial.episodes import Record
 from omg_trial.handlers.handled import find_person
 from omg_trial.incident import Incident
+from omg_trial.people.participants import WeekAccount
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching import course
 from omg_trial.watching.checks import Finding, findings
@@ -109,7 +110,7 @@ def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]
     state, trial = desk.state, desk.trial
     episodes = [_episode(trial, state.episodes[number]) for number in reversed(find_person(desk.inputs(), person))]
     about = state.people[person]._asdict()
-    account, halt = about.pop("account"), about.pop("paused")
+    accounts, halt = about.pop("accounts"), about.pop("paused")
     if blinded:
         about, episodes = _only(_OF_PERSON, about), [_only(_OF_EPISODE, each) for each in episodes]
         for step in [step for episode in episodes for step in episode["steps"]]:
@@ -118,7 +119,7 @@ def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]
         "person": person,
         **about,
         "paused": None if halt is None else halt._asdict(),
-        "week": None if blinded else account._asdict(),
+        "week": None if blinded else (accounts or (WeekAccount(),))[-1]._asdict(),
         "episodes": episodes,
     }
 
