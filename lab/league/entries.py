@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     """The constant of its paper, where that means anything at this length."""
 
     def grid(self, widened: tuple[int, int] = (0, 0)) -> list[float]:
-        """Return the constants, `widened` by so many values below and above.
+        """Return the constants, with the numbers of values that `widened` says below and above.
 
         >>> [round(constant, 3) for constant in Entry("", first=1.0).grid((0, 1))]
         [0.1, 0.316, 1.0, 3.162, 10.0, 31.623]

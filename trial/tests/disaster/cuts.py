@@ -21,7 +21,7 @@ from trial.tests.disaster.platter import Cut, lay_out, scratch
 from trial.tests.disaster.world import EPOCH, TRIAL
 
 GO_ON = 50
-"""One of so many cuts is followed by a start of the whole service."""
+"""After one cut in this many the whole service is started."""
 
 
 class _Clock:
