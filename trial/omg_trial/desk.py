@@ -223,7 +223,8 @@ class Desk:
                 self.trainer = Trainer(self.trial)  # the one before remembers what it has learned from
         except BaseException as error:
             self.lost = True  # the state is ahead of the store
-            self.damage = self._damaged(str(error)).args[0] if isinstance(error, DamagedLogError) else self.damage
+            if isinstance(error, DamagedLogError):
+                self._damaged(str(error))
             raise
 
     lost = False
