@@ -5,6 +5,7 @@
 #   make test-all   everything, slow tests and guide too      make bench      speed, beside other libraries
 #   make hooks      check every commit                        make lowest     tests with the oldest dependencies
 #   make attack     ten minutes of hostile input              make numbers    count what the README states
+#   make mutants    faults in the code, one at a time: does a test fail?
 #   make disaster   fifteen minutes of crashes, power cuts and full disks
 #   make alone PACKAGE=library   install and test one package with nothing else
 # `make test PACKAGE=library` (lab, trial) tests one of the three packages.
@@ -23,7 +24,7 @@ QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_prob
   oracles/counts oracles/finite agents/test_base.py runs/test_simulate.py test_contexts.py test_persistence.py) \
   tests/test_architecture.py
 
-.PHONY: demo quick test tests test-all check alone lowest docs figures numbers fuzz attack disaster bench hooks clean
+.PHONY: demo quick test tests test-all check alone lowest docs figures numbers fuzz attack mutants disaster bench hooks clean
 
 # An environment that was given with BIN is taken as it is.
 ifeq ($(BIN),.venv/bin)
@@ -66,10 +67,16 @@ fuzz: $(call have,dev)
 attack: $(call have,dev)
 	$(BIN)/python -m tests.attack
 
+# So many mutants of each group of modules, drawn from a seed: `make mutants COUNT=20 SEED=1`.
+COUNT ?= 60
+SEED ?= 0
+mutants: $(call have,dev)
+	$(BIN)/python -m tests.mutants --count $(COUNT) --seed $(SEED)
+
 # Two processes at once, each with its own tools; seeds are printed, so that every failure replays.
 disaster: $(call have,dev)
-	$(BIN)/python -m trial.tests.disaster simulate --years 1000 --minutes 14 & simulated=$$!; \
-	$(BIN)/python -m trial.tests.disaster storage --minutes 3; stored=$$?; \
+	$(BIN)/python -m trial.tests.disaster simulate --years 1000 --minutes 12.5 & simulated=$$!; \
+	$(BIN)/python -m trial.tests.disaster storage --count 20000 --minutes 3; stored=$$?; \
 	wait $$simulated && exit $$stored
 
 # In an environment of its own: rlberry asks for an older gymnasium than the tests have.

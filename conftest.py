@@ -7,16 +7,9 @@ import pytest
 
 OPTIONAL = {
     "gymnasium": (
-        "library/omg_cmdp/environments/gymnasium/discretise.py",
         "lab/omg_lab/worlds/gymnasium/control.py",
         "lab/omg_lab/worlds/gymnasium/registered.py",
     ),
-    "river": ("library/omg_cmdp/oracles/adapters/river.py",),
-    "sklearn": (
-        "library/omg_cmdp/environments/encoders/clusters.py",
-        "library/omg_cmdp/oracles/adapters/sklearn.py",
-    ),
-    "torch": ("library/omg_cmdp/oracles/adapters/tensors.py", "library/omg_cmdp/oracles/adapters/torch.py"),
 }
 """Modules that cannot be imported without an optional package; any other import error is an error."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import SGDRegressor
 
-from omg_cmdp.oracles.adapters import SklearnRewards
+from omg_cmdp.oracles import SklearnRewards
 
 PATIENTS = {"young with marker": (0.2, 0.9), "young without": (0.2, 0.1), "old with marker": (0.9, 0.9)}
 

@@ -60,8 +60,8 @@ def main() -> None:
 
     days = np.random.default_rng(0).choice(FORECASTS, size=DAYS).tolist()
     with tempfile.TemporaryDirectory() as folder:
-        log = omg.play(world, agent, days, log=Path(folder) / "pump.vw")
-        print("Logged for Vowpal Wabbit:", (Path(folder) / "pump.vw").read_text().splitlines()[0])
+        log = omg.play(world, agent, days, log=Path(folder) / "pump.jsonl")
+        print("Logged:", (Path(folder) / "pump.jsonl").read_text()[:70], "...")
     print(f"Earned a day: {log.returns[:50].mean():.1f} at first, {log.returns[-50:].mean():.1f} at last")
     for dust in FORECASTS:
         plan = [ACTIONS[action] for action in agent.policy(dust)[5, :4].argmax(axis=1)]

@@ -137,9 +137,8 @@ def run_page(text, name, directory, monkeypatch):
 def small_plan(load_plan, *arguments, **options):
     """Load a plan, which checks all of it, and keep one world and adversary: what takes long is the report."""
     plan = load_plan(*arguments, **options)
-    vary = {size: (EPISODES // 2, EPISODES) if size == "T" else values for size, values in plan.vary.items()}
     first = {"worlds": plan.worlds[:1], "adversaries": plan.adversaries[:1]}
-    return dataclasses.replace(plan, episodes=EPISODES, seeds=plan.seeds[:SEEDS], vary=vary, **first)
+    return dataclasses.replace(plan, episodes=EPISODES, seeds=plan.seeds[:SEEDS], **first)
 
 
 def file_of(block):
@@ -183,9 +182,7 @@ def run_commands(block):
 
 
 def call_omg_lab(arguments):
-    if "ray" in arguments:
-        arguments = [*arguments, "--dry-run"]  # there is no cluster here
-    elif arguments[0] in ("run", "demo"):
+    if arguments[0] in ("run", "demo"):
         arguments = [*arguments, "--workers", "1"]
     invoke(cli.app, "omg-lab", arguments)
 
@@ -208,7 +205,7 @@ def check_make(words):
 
 
 def check_pip(arguments):
-    """`pip install ./library ./lab[ray]`: the distributions of this clone, and extras that they have."""
+    """`pip install ./library ./lab[smokers]`: the distributions of this clone, and extras that they have."""
     verb, *wanted = arguments
     assert verb == "install"
     for each in wanted:
@@ -223,20 +220,12 @@ def check_python(arguments):
     assert any((ROOT / place).exists() for place in (module, f"{module}.py"))
 
 
-def check_ray(arguments):
-    if importlib.util.find_spec("ray"):
-        from ray.scripts.scripts import cli as ray
-
-        ray.commands[arguments[0]].make_context(arguments[0], arguments[1:])  # parses, and starts nothing
-
-
 COMMANDS = {
     "omg-lab": call_omg_lab,
     "omg-trial": call_omg_trial,
     "make": check_make,
     "pip": check_pip,
     "python": check_python,
-    "ray": check_ray,
 }
 
 
@@ -270,7 +259,7 @@ def test_exceptions_are_few():
         ("python\nx = 1\n```\n\nNow\n\n```python\nassert x == 2", AssertionError),
         ("toml\nepisode = 3", ValueError),
         ("sh\nomg-lab run dmeo", AssertionError),
-        ("sh\nomg-lab run demo --engine ray --adress here", AssertionError),
+        ("sh\nomg-lab run demo --worker 2", AssertionError),
         ("sh\nmake everything", AssertionError),
         ("sh\nomg-trial check nothing.toml", AssertionError),
         ("sh\npip install './library[everything]'", AssertionError),
@@ -326,12 +315,11 @@ def test_the_pictures_are_made_by_a_command(tmp_path):
     from docs.figures.__main__ import write
 
     drawn = {path.name for path in write(tmp_path)}
-    of_the_league = {path.name for path in (DOCS / "figures").glob("league*.svg")}  # made by its own, with the page
-    assert drawn == {path.name for path in (DOCS / "figures").glob("*.svg")} - of_the_league
+    assert drawn == {path.name for path in (DOCS / "figures").glob("*.svg")}
 
 
 PACKAGES = (
-    *(f"omg_cmdp.{room}" for room in ("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments")),
+    *(f"omg_cmdp.{room}" for room in ("mdp", "planning", "oracles", "agents", "environments")),
     *(f"omg_cmdp.{room}" for room in ("adversaries", "delays", "runs", "logs", "theory", "checks")),
     *("omg_lab", "omg_lab.worlds", "omg_lab.rivals", "omg_lab.audit"),
     *("omg_trial.client", "omg_trial.export"),

@@ -1,4 +1,4 @@
-"""The pictures of the guide, computed by the package: `python -m docs.figures` writes them beside this file.
+"""The pictures of the guide, computed by the package: `python -m docs.figures [NAME ...]` writes them beside this file.
 
 Colours are those of Okabe and Ito; what a colour shows, hatches, letters or line styles show as well.
 """
@@ -6,7 +6,8 @@ Colours are those of Okabe and Ito; what a colour shows, hatches, letters or lin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from matplotlib.patches import Rectangle
 
 import omg_cmdp as omg
 import omg_lab
+from docs.figures.league import league
 from docs.figures.readers import reader_lab, reader_library, reader_trial
+from lab.league.page import TABLE
 from omg_cmdp.drawing import COLOURS, FAINT, INK
 from omg_cmdp.mdp import TabularMDP
 from omg_lab.reports.drawing import logarithmic
@@ -228,13 +231,14 @@ PICTURES: tuple[Callable[[], Figure], ...] = (
     reader_library,
     reader_lab,
     reader_trial,
+    *([league] if TABLE.exists() else []),  # of runs that take hours
 )
 
 
-def write(folder: Path) -> list[Path]:
-    """Draw all pictures into `folder`, the same bytes for the same numbers."""
+def write(folder: Path, names: Collection[str] = ()) -> list[Path]:
+    """Draw the pictures of these names into `folder`, all if there are none; the same bytes for the same numbers."""
     written = []
-    for picture in PICTURES:
+    for picture in [each for each in PICTURES if not names or each.__name__ in names]:
         path = folder / f"{picture.__name__.replace('_', '-')}.svg"
         with matplotlib.rc_context(STYLE):
             picture().savefig(path, format="svg", metadata={"Date": None, "Creator": None})
@@ -246,5 +250,5 @@ def write(folder: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    for path in write(FOLDER):
+    for path in write(FOLDER, sys.argv[1:]):
         print(f"{path.name}: {path.stat().st_size / 1000:.0f} KB")

@@ -1,22 +1,27 @@
 """Budgets: OMG, untuned, against agents that keep budgets in other ways, in three worlds.
 
-    python -m lab.benchmarks.budgets [--episodes 200] [--seeds 20 30] [--oracles counts finite] [--cautious 100]
+    python -m lab.benchmarks.budgets [--episodes 200 500 1000] [--seeds 400 410] [--oracles counts finite]
+        [--cautious 100] [--workers 2]
 
 Each agent knows costs and budgets, and has the same oracles where it takes any: counts, and the world's finite classes.
-The scales of the rivals were chosen on the seeds 100 and 101. Figures are exact expectations of the policies played:
+OptCMDP, OptPess and OptPrimalDual have counts only: their bonuses are functions of how often a cell was seen. Shorter
+plays are the beginnings of the longest one. The scales of the rivals were chosen on the seeds 100 and 101. Figures are
+exact expectations of the policies played:
 
     regret      V* - V^π, V* that of the best policy within the budgets; negative where a policy exceeds them
     violation   what the policy costs above the budget; of two budgets, the larger excess
     charged     regret + Σ_j λ*_j·(excess over b_j)₊, with the true prices λ*: never negative
 
-With `--cautious N`, N short runs of `OMG(cautious=True)` in each world: in how many the budget was ever exceeded.
+With `--cautious N`, N short runs of `OMG(cautious=True)` in each world, and as many without caution: in how many the
+budget was ever exceeded.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,9 +52,12 @@ ON_COUNTS: Mapping[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }
 
 
-def play(world: World, make: Callable[..., Any], options: dict[str, Any], episodes: int, seed: int) -> np.ndarray:
-    """Return regret, violation and what is charged, (episodes, 3)."""
-    agent, rows = make_agent(make, options, Setting(world=world, seed=seed, episodes=episodes)), []
+def play(kind: Callable[..., World], name: str, options: dict[str, Any], episodes: int, seed: int) -> np.ndarray:
+    """Return regret, violation and what is charged, (episodes, 3), of one run."""
+    make, own = {**WITH_ORACLES, **ON_COUNTS}[name]
+    world = kind(seed=seed)
+    setting, rows = Setting(world=world, seed=seed, episodes=episodes), []
+    agent = make_agent(make, {**own, **options}, setting)
 
     @functools.cache
     def prices(context: Any) -> np.ndarray:
@@ -69,49 +77,68 @@ def play(world: World, make: Callable[..., Any], options: dict[str, Any], episod
     return np.array(rows)
 
 
-def table(oracles: str, episodes: int, seeds: range) -> None:
-    """Print a table of all agents in all worlds."""
-    print(f"\n{oracles}, {episodes} episodes, {len(seeds)} seeds: totals, mean ± half a 95 % interval\n")
-    print("| world | agent | regret | violation | charged | violation an episode, last half | exceeds by > 5 % |")
+def table(pool: concurrent.futures.Executor, oracles: str, lengths: Sequence[int], seeds: range) -> None:
+    """Print a table of all agents in all worlds: totals after each of the `lengths`."""
+    print(f"\n{oracles}, {len(seeds)} seeds: totals after {' / '.join(map(str, lengths))} episodes")
+    print("charged: mean ± half a 95 % interval; late: the last half\n")
+    print("| world | agent | regret | violation | charged | violation an episode, late | late excess of 5 % |")
     print("|---|---|---|---|---|---|---|")
-    for kind in WORLDS:
-        for name, (make, options) in {**WITH_ORACLES, **(ON_COUNTS if oracles == "counts" else {})}.items():
-            given = {"oracles": oracles, **options} if name in WITH_ORACLES else options
-            runs = np.array([play(world := kind(seed=seed), make, dict(given), episodes, seed) for seed in seeds])
-            sums = [mean_interval(runs[:, :, column].sum(axis=1)) for column in range(3)]
-            shown = [f"{each.mean:.1f} ± {each.high - each.mean:.1f}" for each in sums]
-            late = runs[:, episodes // 2 :, 1]
-            often = np.mean(late > 0.05 * world.budgets.min())
-            print(f"| {kind.__name__} | {name} | {' | '.join(shown)} | {late.mean():.3f} | {often:.0%} |", flush=True)
+    told = {"oracles": oracles}
+    agents = {
+        **dict.fromkeys(WITH_ORACLES, told),
+        **({name: {} for name in ON_COUNTS} if oracles == "counts" else {}),
+    }
+    cells = [(kind, name) for kind in WORLDS for name in agents]
+    found = {
+        (kind, name): [pool.submit(play, kind, name, agents[name], max(lengths), seed) for seed in seeds]
+        for kind, name in cells
+    }
+    for kind, name in cells:
+        runs = np.array([each.result() for each in found[kind, name]])
+        totals = runs.cumsum(axis=1)[:, np.array(lengths) - 1]
+        means = totals.mean(axis=0)
+        intervals = [mean_interval(column) for column in totals[:, :, 2].T]
+        late = runs[:, max(lengths) // 2 :, 1]
+        shown = [
+            " / ".join(f"{total:.1f}" for total in means[:, 0]),
+            " / ".join(f"{total:.1f}" for total in means[:, 1]),
+            " / ".join(f"{each.mean:.1f} ± {each.high - each.mean:.1f}" for each in intervals),
+            f"{late.mean():.3f}",
+            f"{np.mean(late > 0.05 * kind().budgets.min()):.0%}",
+        ]
+        print(f"| {kind.__name__} | {name} | {' | '.join(shown)} |", flush=True)
 
 
-def caution(runs: int, episodes: int) -> None:
+def caution(pool: concurrent.futures.Executor, oracles: str, runs: int, episodes: int) -> None:
     """Print in how many runs a budget was ever exceeded, with caution and without, and what both lost."""
-    print(f"\nfinite, runs of {episodes} episodes, δ = 0.05\n")
-    print("| world | OMG | runs that exceed the budget | total violation | regret |\n|---|---|---|---|---|")
+    print(f"\n{oracles}, {runs} runs of {episodes} episodes, δ = 0.05\n")
+    print("| world | OMG | runs that exceed the budget | violation of a run | regret of a run |\n|---|---|---|---|---|")
     for kind in WORLDS:
-        for cautious, many in ((False, runs // 5), (True, runs)):
-            options = {"oracles": "finite", "cautious": cautious}
-            found = [play(kind(seed=seed), omg.OMG, dict(options), episodes, seed) for seed in range(200, 200 + many)]
-            total = np.array(found).sum(axis=1)
+        for cautious in (False, True):
+            options = {"oracles": oracles, "cautious": cautious}
+            plays = [pool.submit(play, kind, "OMG", options, episodes, 1000 + number) for number in range(runs)]
+            found = np.array([each.result() for each in plays])
             over = sum(bool((each[:, 1] > 1e-9).any()) for each in found)
+            lost, spent = mean_interval(found.sum(axis=1)[:, 0]), found.sum(axis=1)[:, 1].mean()
             name = "cautious" if cautious else "default"
-            lost, spent = total[:, 0].mean(), total[:, 1].mean()
-            print(f"| {kind.__name__} | {name} | {over} of {many} | {spent:.2f} | {lost:.1f} |", flush=True)
+            shown = f"{spent:.2f} | {lost.mean:.1f} ± {lost.high - lost.mean:.1f}"
+            print(f"| {kind.__name__} | {name} | {over} of {runs} | {shown} |", flush=True)
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--episodes", type=int, default=200)
-    parser.add_argument("--seeds", type=int, nargs=2, default=(20, 30))
+    parser.add_argument("--episodes", type=int, nargs="+", default=(200, 500, 1000))
+    parser.add_argument("--seeds", type=int, nargs=2, default=(400, 410))
     parser.add_argument("--oracles", nargs="*", default=("counts", "finite"))
     parser.add_argument("--cautious", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
-    for oracles in given.oracles:
-        table(oracles, given.episodes, range(*given.seeds))
-    if given.cautious:
-        caution(given.cautious, 20)
+    with concurrent.futures.ProcessPoolExecutor(given.workers) as pool:
+        for oracles in given.oracles:
+            table(pool, oracles, given.episodes, range(*given.seeds))
+            if given.cautious:
+                caution(pool, oracles, given.cautious, 20)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from omg_lab import worlds
 from omg_lab.studies.catalogue import build_world
 from omg_lab.studies.oracles import oracle_pair
 
-from .cells import LEAGUES, example
+from .cells import CELLS, example
 
 DELTAS = (0.05, 0.5)
 WORLDS = (
@@ -185,7 +185,7 @@ def cost(seeds: range, episodes: int) -> Iterator[str]:
         "ceiling": {},
     }
     ratios = []
-    for cell, seed in itertools.product(LEAGUES["finite"].cells, seeds):
+    for cell, seed in itertools.product(CELLS["finite"], seeds):
         world = example("finite", cell)
         runs = {
             name: omg.Run(

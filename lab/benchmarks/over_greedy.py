@@ -1,4 +1,4 @@
-"""`python -m lab.benchmarks.over_greedy [CELL ...]`: an episode of the default beside one of greedy, by league cell.
+"""`python -m lab.benchmarks.over_greedy [CELL ...]`: an episode of the default beside one of greedy, by cell.
 
 Both play blocks of episodes in turns, i.i.d. contexts, each in a run of its own. Processor time, because the machine
 may be shared; the ratio of medians over the blocks.
@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 
-from .cells import LEAGUES
+from .cells import CELLS, content
 from .grid import grid
 
 SEED, BLOCKS, BLOCK = 300, 8, 15
@@ -22,11 +22,11 @@ WARM = 5
 def main(wanted: list[str]) -> None:
     """Print the ratio of every cell, and the geometric mean."""
     ratios = []
-    for name, league in LEAGUES.items():
-        content = league.content()
-        plan = grid(content, {each: {"kind": each} for each in ("omg", "greedy")}, seeds=[SEED], episodes=1000)
+    for name in CELLS:
+        study = content(name)
+        plan = grid(study, {each: {"kind": each} for each in ("omg", "greedy")}, seeds=[SEED], episodes=1000)
         tasks = {(task.world.name, task.agent.name): task for task in plan.tasks() if task.adversary.name == "iid"}
-        for cell in content["worlds"]:
+        for cell in study["worlds"]:
             if wanted and cell not in wanted:
                 continue
             runs = {agent: tasks[cell, agent].start() for agent in ("omg", "greedy")}

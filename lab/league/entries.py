@@ -3,7 +3,7 @@
 An agent with a constant is tuned on the development families: the grid begins at five values around `first`, a factor
 of `factor` apart, and is widened until the best value is inside. OMG's default, greedy, posterior sampling, VIDS and
 uniform play have nothing to tune. *Cell agents* count for themselves; they play where the others count too, and are
-told what the others know.
+told what the others know. Nobody plays where others know what it cannot use.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from omg_cmdp import ContextualMDP
 
@@ -30,6 +28,8 @@ class Entry(NamedTuple):
     plays: Callable[[Family, ContextualMDP], bool] = lambda family, world: True
     published: float | None = None
     """The constant of its paper, where that means anything at this length."""
+    first_season_only: bool = False
+    """Whether it takes so long that it plays i.i.d. contexts without delay only."""
 
     def grid(self, widened: tuple[int, int] = (0, 0)) -> list[float]:
         """Return the constants, with the numbers of values that `widened` says below and above.
@@ -68,8 +68,14 @@ def _listed(family: Family, world: ContextualMDP) -> bool:
     return len(world.contexts) <= 20
 
 
-def _vectors(family: Family, world: ContextualMDP) -> bool:
-    return isinstance(world.contexts[0], np.ndarray)
+def _counts_rewards(family: Family, world: ContextualMDP) -> bool:
+    """Return whether rewards are not known either."""
+    return _counts(family, world) and not (isinstance(family.oracles, dict) and family.oracles["rewards"] == "known")
+
+
+def _few_states(family: Family, world: ContextualMDP) -> bool:
+    """Return whether an agent can plan in 64 models and weigh all their policies in all of them, in every episode."""
+    return world.space.states <= 64
 
 
 def _finite(family: Family, world: ContextualMDP) -> bool:
@@ -86,7 +92,7 @@ ENTRIES: dict[str, Entry] = {
     "greedy": Entry("greedy"),
     "uniform": Entry("uniform"),
     "posterior sampling": Entry("posterior_sampling"),
-    "VIDS": Entry("vids", lambda constant: {"draws": 128}),
+    "VIDS": Entry("vids", lambda constant: {"draws": 64}, plays=_few_states, first_season_only=True),
     "ε-greedy": Entry("epsilon_greedy", lambda c: {"epsilon": {"scale": c, "exponent": -1.0 / 3.0}}, 0.1),
     "OMG, root": Entry("omg", _root("gamma"), 100.0),
     "PC-IGW": Entry("pc_igw", _root("gamma"), 100.0, plays=_small),
@@ -97,14 +103,11 @@ ENTRIES: dict[str, Entry] = {
     "RM-UCDD": Entry("rm_ucdd", _plain("scale"), 0.003, plays=_listed, published=1.0),
     "ERM reduction": Entry("erm_reduction", _whole("samples"), 4.0, 2.0, _small),
     "feel-good sampling": Entry("feel_good", _plain("optimism"), 0.3, plays=_finite),
-    "UCBVI, blind": Entry("ucbvi", _plain("scale", cover="blind"), 0.01, plays=_counts, published=1.0),
-    "UCBVI per context": Entry("ucbvi", _plain("scale", cover="per_context"), 0.01, plays=_counts, published=1.0),
+    "UCBVI": Entry("ucbvi", _plain("scale", cover="per_context"), 0.01, plays=_counts, published=1.0),
     "UCBVI-BF": Entry("ucbvi_bf", _plain("scale"), 1e-3, plays=_counts, published=1.0),
     "MVP": Entry("mvp", _plain("scale"), 1e-4, plays=_counts, published=1.0),
     "RLSVI": Entry("rlsvi", _plain("scale"), 1e-4, plays=_counts),
-    "Rmax per context": Entry("cover_rmax", _whole("visits", cover="per_context"), 4.0, 2.0, _counts),
-    "GLM-ORL": Entry("glm_orl", _plain("scale"), 1e-3, plays=_vectors, published=1.0),
-    "GLM-RLSVI": Entry("glm_rlsvi", _plain("scale"), 1e-5, plays=_vectors),
+    "Rmax": Entry("cover_rmax", _whole("visits", cover="per_context"), 4.0, 2.0, _counts_rewards),
     "SquareCB": Entry("square_cb", _root("gamma"), 100.0, plays=_bandit),
     "FALCON": Entry("falcon", _root("gamma"), 100.0, plays=_bandit),
     "FastCB": Entry("fast_cb", _root("gamma"), 100.0, plays=_bandit),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import json
 import math
 import time
@@ -21,7 +22,7 @@ from omg_lab.studies.agents import Setting
 from omg_lab.studies.catalogue import build_agent
 
 from .entries import ENTRIES
-from .families import DEVELOPMENT, TEST
+from .families import DEVELOPMENT, TEST, Family
 
 EARLY = 100
 """Episodes that count as the first ones."""
@@ -45,19 +46,31 @@ def order_of(name: str, contexts: tuple[Context, ...], episodes: int) -> Adversa
     """Return the adversary that shows contexts in this order."""
     if name == "sorted":
         return Sorted(contexts, episodes)
-    return IID(contexts) if name == "i.i.d." else WorstRegret(contexts, look=3)
+    return IID(contexts) if name == "i.i.d." else WorstRegret(contexts, look=min(3, len(contexts)))
 
 
+@functools.cache
 def plays(family: str, agent: str) -> bool:
     """Return whether the agent can play in the worlds of a family."""
     return ENTRIES[agent].plays(FAMILIES[family], _world(family, 0))
 
 
+def known_parts(family: Family) -> list[str]:
+    """Return what is known in a family: agents with oracles have an oracle that knows it, the others are told.
+
+    >>> known_parts(TEST["gambler"]), known_parts(TEST["small gaps"]), known_parts(TEST["loop"])
+    (['rewards'], ['dynamics'], [])
+    """
+    oracles = family.oracles if isinstance(family.oracles, dict) else {}
+    return [part for part, kind in oracles.items() if kind == "known"]
+
+
 def play(game: Game) -> dict[str, Any]:
     """Return what a run came to."""
     family, entry = FAMILIES[game.family], ENTRIES[game.agent]
-    world, episodes = _world(game.family, game.seed), max(1, round(game.share * family.episodes))
-    shared = {"oracles": family.oracles, "return_range": world.return_range}
+    world = _world(game.family, game.seed)
+    episodes = max(len(world.contexts), round(game.share * family.episodes))  # sorted contexts come once each, or more
+    shared = {"oracles": family.oracles, "known": known_parts(family), "return_range": world.return_range}
     setting = Setting(world=world, seed=game.seed, episodes=episodes, shared=shared)
     agent = build_agent(entry.kind, entry.options(math.nan if game.constant is None else game.constant), setting)
     adversary = order_of(game.order, world.contexts, episodes)
@@ -73,19 +86,27 @@ def _world(family: str, seed: int) -> Any:
 
 
 def finished(games: Iterable[Game], file: Path, *, workers: int) -> pd.DataFrame:
-    """Return the runs of these games; those that `file` does not have are played and added to it."""
+    """Return the runs of these games; those that `file` does not have are played and added to it.
+
+    Without workers nothing is played, and the runs are those that are there.
+    """
     wanted = list(dict.fromkeys(games))
     done = _read(file)
-    missing = [game for game in wanted if game not in done]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with concurrent.futures.ProcessPoolExecutor(workers) as pool, file.open("a") as log:
-        for place, row in enumerate(pool.map(play, missing, chunksize=1)):
-            done[Game(*(row[name] for name in Game._fields))] = row
-            log.write(json.dumps(row) + "\n")
-            log.flush()
-            if place % 100 == 99:
-                print(f"{place + 1} of {len(missing)} runs", flush=True)
-    return pd.DataFrame([done[game] for game in wanted])
+    missing = [game for game in wanted if game not in done] if workers else []
+    if missing:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with concurrent.futures.ProcessPoolExecutor(workers) as pool, file.open("a") as log:
+            if file.stat().st_size and not file.read_bytes().endswith(b"\n"):
+                log.write("\n")  # after the half line of a league that was killed
+            under_way = [pool.submit(play, game) for game in missing]
+            for place, run in enumerate(concurrent.futures.as_completed(under_way)):
+                row = run.result()
+                done[Game(*(row[name] for name in Game._fields))] = row
+                log.write(json.dumps(row) + "\n")
+                log.flush()
+                if place % 100 == 99:
+                    print(f"{place + 1} of {len(missing)} runs", flush=True)
+    return pd.DataFrame([done[game] for game in wanted if game in done])
 
 
 def _read(file: Path) -> dict[Game, dict[str, Any]]:

@@ -6,13 +6,16 @@ the families; two agents are compared by the differences of L in the families wh
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pandas as pd
 
 from omg_cmdp.validation import FloatArray
 
 FLIPS, RESAMPLES = 100_000, 2_000
-LEVEL = 0.05
+LEVEL, FEWEST = 0.05, 12
+"""A difference is shown at this level, and not looked for in fewer families."""
 VERDICTS = {-1: "better", 0: "no difference shown", 1: "worse"}
 """What is said of OMG beside a rival."""
 
@@ -29,9 +32,13 @@ def sign_flip(differences: FloatArray) -> float:
     >>> sign_flip(np.ones(10)) < 0.005 < 0.5 < sign_flip(np.array([1.0, -1.0, 1.0, -1.0]))
     True
     """
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (FLIPS, len(differences)))
-    reached = np.abs(signs @ differences) >= abs(differences.sum()) * (1.0 - 1e-12)
+    reached = np.abs(_signs(len(differences)) @ differences) >= abs(differences.sum()) * (1.0 - 1e-12)
     return float((reached.sum() + 1.0) / (FLIPS + 1.0))
+
+
+@functools.lru_cache(maxsize=2)
+def _signs(count: int) -> FloatArray:
+    return np.random.default_rng(0).choice([-1.0, 1.0], (FLIPS, count))
 
 
 def holm(p_values: pd.Series[float]) -> pd.Series[float]:
@@ -52,17 +59,23 @@ def interval(runs: pd.DataFrame, ours: str, rival: str) -> tuple[float, float]:
         both = family.pivot_table(index="seed", columns="agent", values="regret")
         if {ours, rival} <= set(both):
             tables.append(both[[ours, rival]].dropna().to_numpy())
-    means = np.empty(RESAMPLES)
-    for place in range(RESAMPLES):
-        drawn = [tables[each] for each in generator.integers(len(tables), size=len(tables))]
-        logs = [np.log(table[generator.integers(len(table), size=len(table))].mean(axis=0) + 1.0) for table in drawn]
-        means[place] = np.mean([mine - theirs for mine, theirs in logs])
+    resampled = []
+    for table in tables:  # of the seeds of a family, as often as there are leagues
+        means = table[generator.integers(len(table), size=(RESAMPLES, len(table)))].mean(axis=1)
+        resampled.append(-np.diff(np.log(means + 1.0), axis=1)[:, 0])
+    families = generator.integers(len(tables), size=(RESAMPLES, len(tables)))
+    # A family that is drawn twice comes with other seeds each time.
+    leagues = generator.integers(RESAMPLES, size=families.shape)
+    means = np.array(resampled)[families, leagues].mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 
 
 def comparisons(runs: pd.DataFrame, ours: str) -> pd.DataFrame:
-    """Return OMG beside every rival: the ratio of regrets, its interval, p-values, and the verdict in words."""
+    """Return OMG beside every rival: the difference of L, its interval, p-values, and the verdict in words.
+
+    Rivals that play in fewer than `FEWEST` families are not tested, and do not count for Holm's method.
+    """
     logs = log_regrets(runs)
     rivals = [agent for agent in logs if agent != ours]
     differences = {rival: (logs[ours] - logs[rival]).dropna() for rival in rivals}
@@ -70,10 +83,12 @@ def comparisons(runs: pd.DataFrame, ours: str) -> pd.DataFrame:
     table["difference"] = pd.Series({rival: float(differences[rival].mean()) for rival in rivals})
     bounds = {rival: interval(runs, ours, rival) for rival in rivals}
     table["low"], table["high"] = (pd.Series({rival: bounds[rival][side] for rival in rivals}) for side in (0, 1))
-    table["p"] = pd.Series({rival: sign_flip(differences[rival].to_numpy()) for rival in rivals})
-    table["p, Holm"] = holm(table["p"])
+    tested = table.index[table["families"] >= FEWEST]
+    table["p, Holm"] = holm(
+        pd.Series({rival: sign_flip(differences[rival].to_numpy()) for rival in tested}, dtype=float)
+    )
     sides = np.sign(table["difference"]).astype(int).where(table["p, Holm"] <= LEVEL, 0)
-    return table.assign(verdict=sides.map(VERDICTS))
+    return table.assign(verdict=sides.map(VERDICTS).where(table["p, Holm"].notna(), "not tested"))
 
 
 def sensitivity(runs: pd.DataFrame, ours: str, rivals: list[str]) -> pd.DataFrame:

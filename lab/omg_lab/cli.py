@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 a run failed or a statement of the analysis does not hold,
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ from rich.markup import escape
 
 from omg_cmdp.documents import FileError, plain
 from omg_lab.listing import print_kind, print_kinds
-from omg_lab.reports.rates import rate_table, sweeps
 from omg_lab.reports.scenarios import compare_scenarios
 from omg_lab.reports.tables import comparisons_table
 from omg_lab.reports.terminal import (
@@ -74,7 +72,7 @@ def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet:
     with _refusing():
         plan = load_plan("demo")
         directory = out or Path("studies") / plan.name
-        results = _execute(plan, directory, engines.named("local", workers, None), as_json=as_json, quiet=quiet)
+        results = _execute(plan, directory, workers, as_json=as_json, quiet=quiet)
         path = _write_report(results)
         if not (as_json or quiet):
             print_line(_console(), f"\nThe report: {path}")
@@ -90,13 +88,7 @@ def run(
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.floor=0.1.")
     ] = None,
-    engine: Annotated[str, typer.Option(metavar="local|ray", help="Where runs are played.")] = "local",
-    address: Annotated[str | None, typer.Option(help="The address of the Ray cluster.")] = None,
     workers: Workers = None,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(metavar="T|S|A|H", help="Play every world in several sizes, to see how regret grows."),
-    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan, and the time and memory it would take.")
     ] = False,
@@ -105,19 +97,16 @@ def run(
 ) -> None:
     """Run a study, or continue it: finished runs are not played again."""
     with _refusing():
-        plan = load_plan(source, read_overrides(episodes, seeds, changes or ()), vary=vary or ())
-        chosen = engines.named(engine, workers, address)
-        if engine == "ray" and not dry_run and importlib.util.find_spec("ray") is None:
-            raise FileError("--engine ray: needs the package ray; pip install ray")
+        plan = load_plan(source, read_overrides(episodes, seeds, changes or ()))
         if dry_run:
-            count = chosen.workers if isinstance(chosen, engines.Local) else 1
+            count = workers or engines.cores()
             seconds, memory = estimate(plan) / count, count * peak_memory()
             if as_json:
                 typer.echo(json.dumps({"configuration": plan.configuration(), "seconds": seconds, "bytes": memory}))
             else:
                 print_plan(_console(), plan, seconds, memory, count)
             return
-        results = _execute(plan, out or Path("studies") / _folder(plan), chosen, as_json=as_json, quiet=quiet)
+        results = _execute(plan, out or Path("studies") / plan.name, workers, as_json=as_json, quiet=quiet)
     raise typer.Exit(0 if results.failed.empty else 1)
 
 
@@ -186,14 +175,12 @@ def report(directories: Annotated[list[Path], typer.Argument(metavar="DIR...")])
 @app.command("export")
 def export_results(
     directory: Directory,
-    to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The format.")],
+    to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The format.")] = FORMATS[0],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write; DIR/export by default.")] = None,
-    study: Study = None,
 ) -> None:
     """Write the finished runs of a study in a format of other programs."""
     with _refusing():
-        for path in export(load(directory), to, out or directory / "export", _named(study)):
-            typer.echo(path)
+        typer.echo(export(load(directory), to, out or directory / "export"))
 
 
 @app.command()
@@ -226,7 +213,7 @@ def _refusing() -> Iterator[None]:
     raise typer.Exit(2)
 
 
-def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_json: bool, quiet: bool) -> Results:
+def _execute(plan: StudyPlan, directory: Path, workers: int | None, *, as_json: bool, quiet: bool) -> Results:
     """Play the missing runs, and show them."""
     store = open_study(plan, directory)
     finished = set(load(directory).runs["run"])  # and nothing is played in a folder with a damaged file
@@ -235,7 +222,7 @@ def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_jso
     try:
         with RunDisplay(Console(quiet=True, force_terminal=False) if as_json or quiet else console, tasks) as display:
             if tasks:
-                engine.run(tasks, store, display)
+                engines.of_workers(workers).run(tasks, store, display)
     except KeyboardInterrupt:
         print_line(Console(stderr=True), "stopped; the same command continues from here")
         raise typer.Exit(130) from None
@@ -247,16 +234,10 @@ def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_jso
         if not results.runs.empty:
             print_line(console, plan.description)
             print_scenarios(console, results)
-            for table in map(rate_table, sweeps(results)):
-                print_table(console, list(table.columns), table.lines(), title=f"\n{table.caption}")
         print_line(console, f"{len(results.runs)} finished runs are in {directory}")
     for failure in results.failed.itertuples():
         print_line(Console(stderr=True), f"{failure.run} failed:\n{failure.error}")
     return results
-
-
-def _folder(plan: StudyPlan) -> str:
-    return "-".join([plan.name, *(["vary", *plan.vary] if plan.vary else [])])
 
 
 def _write_report(results: Results) -> Path:

@@ -1,6 +1,5 @@
 """The command line: what is typed, what is printed, the exit codes."""
 
-import importlib.util
 import io
 import json
 import os
@@ -150,15 +149,6 @@ def test_where_no_folder_can_be_there_is_an_error_and_no_traceback(place, file, 
     assert called("export", out, "--to", "csv").exit_code == 2
 
 
-def test_ray_that_is_not_installed_is_named_before_anything_is_made(file, tmp_path, monkeypatch):
-    known = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ray" else known(name))
-    result = called("run", file, "--engine", "ray", "--out", tmp_path / "x")
-    assert result.exit_code == 2
-    assert "pip install ray" in result.output
-    assert not (tmp_path / "x").exists()
-
-
 def test_nothing_that_is_shown_moves_the_terminal(file, tmp_path):
     odd = "x\x1b]0;title\x07\x1b[2J"
     for arguments in (("run", odd), ("run", file, "--set", f"agents.{odd}.kind=omg"), ("list", odd), ("audit", odd)):
@@ -228,18 +218,6 @@ def test_a_system_without_file_locks_is_refused(file, tmp_path, monkeypatch):
     result = called("run", file, "--out", tmp_path / "x")
     assert result.exit_code == 2
     assert "Windows" in result.output
-
-
-@pytest.mark.slow
-def test_a_size_is_varied(file, tmp_path):
-    plan = json.loads(called("run", file, "--vary", "H", "--dry-run", "--json").output)
-    assert plan["configuration"]["vary"] == {"H": []}
-    result = called("run", file, "--vary", "H", "--episodes", 5, "--out", tmp_path, "--workers", 1)
-    assert result.exit_code == 0
-    assert "Exponent of H in the regret" in result.output
-    refused = called("run", file, "--vary", "B", "--dry-run")
-    assert refused.exit_code == 2
-    assert "--vary B: there is no size 'B'" in refused.output
 
 
 def test_a_terminal_shows_a_line_for_each_run_and_a_bar_for_all(capsys):

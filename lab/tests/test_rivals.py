@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lab.benchmarks.league import ENTRIES
+from lab.league.entries import ENTRIES
 from omg_cmdp import agents
 from omg_lab import rivals
 from omg_lab.studies.catalogue import AGENTS
@@ -43,7 +43,7 @@ def rows(text, head):
 FIRST = rows(PAGE.partition("\n| agent |")[2].partition("\n\n")[0], "agent")
 ROWS = [Row(*line) for line in rows(SECTION, "system")]
 PUBLIC = {*agents.__all__, *rivals.__all__}
-KINDS = {name: entry.kind for league in ENTRIES.values() for name, entry in league.items()}
+KINDS = {name: entry.kind for name, entry in ENTRIES.items()}
 
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.system)
 

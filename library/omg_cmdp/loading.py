@@ -9,7 +9,6 @@ from typing import Any
 
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles import adapters
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.persistence import AGENT_FILE, read_arrays
 from omg_cmdp.recipes.files import unpack_recipe, without_recipe
@@ -130,9 +129,6 @@ def _build(part: Any, parts: dict[str, Any], path: str = "") -> Any:
 
 def _class(recipe: Recipe) -> type[Made]:
     """Return the class that a recipe names, if it is one of ours and is imported."""
-    if recipe.package == PACKAGES[0] and recipe.name in adapters.__all__:
-        found: type[Made] = getattr(adapters, recipe.name)
-        return found
     for kind in _subclasses(Made):
         if kind.__name__ == recipe.name and kind.__module__.partition(".")[0] == recipe.package in PACKAGES:
             return kind

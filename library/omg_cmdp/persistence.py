@@ -24,7 +24,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +44,36 @@ class Stateful(Protocol):
 
     def load_state(self, state: State) -> None:
         """Continue from a state saved with the same settings, bit for bit; refuse any other, and change nothing."""
+
+
+class Learned:
+    """Something whose state is float arrays, its attributes named in `learned`, and the states of its `parts`."""
+
+    learned: ClassVar[tuple[str, ...]] = ()
+    """The attributes that are learned, float arrays."""
+
+    def parts(self) -> Mapping[str, Stateful]:
+        """Return the parts that have a state of their own."""
+        return {}
+
+    def shape_of(self, name: str) -> tuple[int | None, ...]:
+        """Return the shape that an array must have to be loaded; None: any length."""
+        return tuple(getattr(self, name).shape)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned."""
+        return {**{name: bounded(getattr(self, name)) for name in self.learned}, **joint_state(self.parts())}
+
+    def load_state(self, state: State) -> None:
+        """Load what was learned, or raise and change nothing."""
+        found = {name: numbers(name, state, self.shape_of(name)) for name in self.learned}
+        load_parts(state, self.parts())
+        for name, array in found.items():
+            setattr(self, name, array)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Compute what follows from all that was learned, and is not saved."""
 
 
 def joint_state(parts: Mapping[str, Stateful]) -> dict[str, NDArray[Any]]:
@@ -100,15 +130,29 @@ def read_state(state: State, names: Iterable[str] | None = None) -> dict[str, ND
         raise ValueError(f"`state` must be readable, got {error}") from error
 
 
+MOST = 1e300
+"""Stands for infinity in a state, whose numbers are finite."""
+
+
+def bounded(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a copy of the array for a state; `numbers` undoes it.
+
+    >>> bounded(np.array([0.5, -np.inf]))
+    array([ 5.e-001, -1.e+300])
+    """
+    return np.asarray(np.clip(array, -MOST, MOST))
+
+
 def numbers(name: str, state: State, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
     """Return the array `name` of a `state` that was read: finite numbers of `shape` (None: any length)."""
     if name not in state:
         raise ValueError(f"`state` must hold {name!r}, got {sorted(state)}")
-    array = state[name]
+    array = np.array(state[name])
     if array.dtype != np.float64 or not np.isfinite(array).all():
         raise ValueError(f"`state` must hold finite numbers under {name!r}, got dtype {array.dtype}")
     if len(shape) != array.ndim or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
         raise ValueError(f"`state` must hold {name!r} of shape {shape}, got {array.shape}")
+    array[np.abs(array) >= MOST] *= np.inf
     return array
 
 

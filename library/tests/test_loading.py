@@ -16,7 +16,7 @@ from library.tests.oracles import catalogue as of_oracles
 from omg_cmdp import OMG, Agent, RewardOracle, Space, load, oracles
 from omg_cmdp.agents import Greedy, Power, Uniform
 from omg_cmdp.contexts import context_from_json, context_to_json
-from omg_cmdp.oracles.adapters import RefittedRewards
+from omg_cmdp.oracles import RefittedRewards
 from omg_cmdp.persistence import AGENT_FILE, read_arrays, write_arrays
 from omg_cmdp.recipes.files import PREFIX, pack_recipe
 from omg_cmdp.recipes.recipe import Missing, Recipe, holes, kept
@@ -68,7 +68,7 @@ def test_every_agent_and_oracle_continues_bit_for_bit_in_another_process(tmp_pat
     few = {name: of_agents.build(name) for name in of_agents.KINDS}
     few |= {f"on {name}": of_agents.build("greedy", "counts", name) for name in of_agents.SPACES}
     few |= {"ranges": of_agents.build("greedy", reward_range=(-2, 5), return_range=(-7.0, 3.0))}
-    few |= {"without oracles": (["a"], Uniform(Space(**SIZE, encoder={"edges": np.arange(3.0)})))}
+    few |= {"without oracles": (["a"], Uniform(Space(**SIZE)))}
     few |= {"records": (RECORDS, linear(MAP, MAP, dimension=MAP.dimension))}
     wanted, own = {}, []
     for number, (name, (contexts, agent)) in enumerate((few | dict(each_oracle())).items()):

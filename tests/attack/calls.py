@@ -94,7 +94,7 @@ def _maker(name, kind):
 def attack(effort: float, seed: int) -> Outcome:
     """Make random malformed calls."""
     outcome, generator = Outcome(), np.random.default_rng(seed)
-    found, unknown = targets(names.ROOMS if effort >= 0.1 else names.QUICK_ROOMS)
+    found, unknown = targets()
     outcome.broken += [f"{name}: neither an example nor a reason to have none" for name in unknown]
     calls = int(CALLS * effort)
     found = [found[place] for place in generator.permutation(len(found))[: max(1, calls // EACH)]]

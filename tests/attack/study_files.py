@@ -10,7 +10,7 @@ import random
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -89,7 +89,7 @@ def _small(whole: str, draw: random.Random) -> str:
     return whole
 
 
-def mutated(text: str, draw: random.Random) -> str:
+def mutated(text: str, draw: random.Random, others: Sequence[str] = WORDS) -> str:
     """Return the text with one to three changes: of a character, a word, a line."""
     for _ in range(draw.randint(1, 3)):
         words = list(re.finditer(r'"[^"]*"|[\w.]+', text))
@@ -104,7 +104,7 @@ def mutated(text: str, draw: random.Random) -> str:
                 )
             case 1 | 2:  # a word becomes another of the file, or one of the list
                 found = draw.choice(words)
-                new = draw.choice([draw.choice(words)[0], draw.choice(WORDS), f'"{draw.choice(WORDS)}"'])
+                new = draw.choice([draw.choice(words)[0], draw.choice(others), f'"{draw.choice(others)}"'])
                 text = text[: found.start()] + new + text[found.end() :]
             case 3:  # a line is left out
                 lines.pop(draw.randrange(len(lines)))
@@ -114,7 +114,7 @@ def mutated(text: str, draw: random.Random) -> str:
                 text = "".join(lines)
             case 6 | 7:  # a kind or a file is another
                 found = draw.choice(list(re.finditer(r'(?<== )"[^"]*"', text)) or words)
-                text = text[: found.start()] + f'"{draw.choice(WORDS)}"' + text[found.end() :]
+                text = text[: found.start()] + f'"{draw.choice(others)}"' + text[found.end() :]
             case 5:  # two words change places
                 first, second = sorted(draw.sample(words, 2), key=lambda each: each.start())
                 middle = text[first.end() : second.start()]

@@ -1,7 +1,13 @@
 """`python -m trial.benchmarks.budgets`: messages planned within a budget, or taken away afterwards, at the same burden.
 
 Simulated trials of an app that may send a message a day: four groups of people, weeks of seven days, a new model every
-week. A message helps in a receptive moment, a little in a busy one, and tires. Each trial is played by three arms:
+week. Three kinds of people, each in trials of their own:
+
+    tiring     a message helps in a receptive moment, a little in a busy one, and tires, so that the next helps less
+    rested     the same, but nobody tires: what a message does depends on its moment alone
+    steady     nobody tires, and all moments are alike: there is nothing to plan
+
+Each trial is played by three arms:
 
     limit      plans without a budget; the weekly limit of the trial file (`mean_per_week`) lowers their probabilities
     clipped    plans without a budget; then all messages are made less likely, until the model expects the budget
@@ -50,16 +56,19 @@ BUDGET = "[budgets.messages]\nmost = {most}\ncosts = {{ message = 1 }}\n"
 NOON = datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.UTC)
 
 
-def people(trial: Trial, rng: np.random.Generator) -> dict[str, TabularMDP]:
+def people(trial: Trial, kind: str, rng: np.random.Generator) -> dict[str, TabularMDP]:
     """Return the truth of every group: what messages do, and how people tire of them."""
+    left = (1.0, 0.6, 0.2) if kind == "tiring" else (1.0, 1.0, 1.0)
     found = {}
     for label in trial.labels:
         busy, receptive = rng.uniform(0.0, 0.15), rng.uniform(0.25, 0.55)
         more, less, often = rng.uniform(0.2, 0.5), rng.uniform(0.3, 0.6), rng.uniform(0.25, 0.5)
+        if kind == "steady":
+            busy = receptive = 0.5 * (busy + receptive)
         rewards, transitions = np.full((6, 2), 0.2), np.zeros((6, 2, 6))
         for state in range(6):
             fatigue, moment = divmod(state, 2)
-            rewards[state, 1] += (1.0, 0.6, 0.2)[fatigue] * (busy, receptive)[moment]
+            rewards[state, 1] += left[fatigue] * (busy, receptive)[moment]
             for action, (then, chance) in enumerate(((max(fatigue - 1, 0), less), (min(fatigue + 1, 2), more))):
                 for after, weight in ((fatigue, 1.0 - chance), (then, chance)):
                     transitions[state, action, 2 * after : 2 * after + 2] += weight * np.array([1.0 - often, often])
@@ -80,10 +89,10 @@ def clip(trial: Trial, agent: Any, label: str, policy: Array, most: float) -> Ar
     return (1.0 - high) * policy + high * never
 
 
-def play(text: str, arm: str, most: float, seed: int, weeks: int, each: int) -> tuple[float, float]:
+def play(text: str, arm: str, most: float, kind: str, seed: int, weeks: int, each: int) -> tuple[float, float]:
     """Return the mean reward and the mean number of messages of a week, after the first one."""
     trial = Trial.parse(text)
-    truth, rng = people(trial, np.random.default_rng((seed, 0))), np.random.default_rng((seed, 1))
+    truth, rng = people(trial, kind, np.random.default_rng((seed, 0))), np.random.default_rng((seed, 1))
     agent, kept = trial.agent(), []
     for week in range(weeks):
         policies = {label: make_plan(trial, agent, f'"{label}"').policy for label in trial.labels}
@@ -120,23 +129,30 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--weeks", type=int, default=8)
     parser.add_argument("--each", type=int, default=10, help="people in each of the four groups")
+    parser.add_argument("--people", nargs="*", default=("tiring", "rested", "steady"))
     given = parser.parse_args()
+    print(f"{given.trials} trials of each kind of people, {4 * given.each} people, {given.weeks} weeks")
+    for kind in given.people:
+        report(kind, given.trials, given.weeks, given.each)
+
+
+def report(kind: str, trials: int, weeks: int, each: int) -> None:
+    """Print the table of one kind of people."""
     plain, found = FILE.replace("LIMIT", ""), []
-    for seed in range(given.trials):
-        sizes = (seed, given.weeks, given.each)
+    for seed in range(trials):
+        sizes = (kind, seed, weeks, each)
         limited = play(FILE.replace("LIMIT", LIMIT), "limit", 2.0, *sizes)
         clipped = play(plain, "clipped", 2.0, *sizes)
         beside = [play(plain + BUDGET.format(most=spent), "planned", spent, *sizes) for _, spent in (limited, clipped)]
         found.append([limited, beside[0], clipped, beside[1]])
     table = np.array(found)
-    print(f"{given.trials} trials, {4 * given.each} people, {given.weeks} weeks")
-    print("| arm | earned in a week | messages in a week |\n|---|---|---|")
+    print(f"\n| {kind} people | earned in a week | messages in a week |\n|---|---|---|")
     names = ("weekly limit", "planned, same burden", "clipped in the model", "planned, same burden")
     for place, name in enumerate(names):
         print(f"| {name} | {shown(table[:, place, 0])} | {shown(table[:, place, 1])} |")
     for place, name in ((0, "the weekly limit"), (2, "clipping")):
         earned, sent = (table[:, place + 1] - table[:, place]).T
-        print(f"planned less {name}: {shown(earned)} earned, {shown(sent)} messages")
+        print(f"planned less {name}: {shown(earned)} earned, {shown(sent)} messages", flush=True)
 
 
 if __name__ == "__main__":

@@ -168,12 +168,20 @@ def grant_allowance(
     )
 
 
+def decided_at(at: DecisionInputs, record: Record, call: Decide) -> datetime.datetime:
+    """Return the time to whose day and week a decision belongs: of what an app did without a network, when it did so.
+
+    That was not before the episode was opened, whatever the device says: no week of the past has room for it.
+    """
+    if call.action is None or call.device_time is None:
+        return at.now
+    return min(at.now, max(moment(record.opened), moment(call.device_time)))
+
+
 def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, Any]:
     """Return the decision of a step: the action, all probabilities, and what they come from."""
     assert record.policy is not None
-    person, acted = at.state.people[record.person], call.action is not None
-    # What an app did without a network belongs to the week in which it did so.
-    when = min(at.now, moment(call.device_time)) if acted and call.device_time is not None else at.now
+    person, acted, when = at.state.people[record.person], call.action is not None, decided_at(at, record, call)
     local, state = person.local(when), at.trial.states.index(call.state)
     drift = None if acted or call.device_time is None else (moment(call.device_time) - at.now).total_seconds()
     about = {

@@ -24,7 +24,7 @@ from omg_trial.log.database import DamagedLogError, Database, Snapshot, StoreErr
 from omg_trial.log.events import FORMAT, BrokenChainError, Chain, Event, canonical, verified
 from omg_trial.log.machine import machine
 from omg_trial.log.traces import trace
-from omg_trial.replay import check_software, check_store
+from omg_trial.replay import check_software, check_store, nameless
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, restore_state, without_collection
 from omg_trial.trial_file.trial import Trial
@@ -77,13 +77,17 @@ class Desk:
         self._keys: dict[str, Event] = {}
         self._load()
         check_store(trial, self.state, store, new)
-        check_software(trial, self.state, self.agent, provenance())
         with self._all_or_nothing():
             if not self.state.number:
                 store.found()
                 known = {"name": trial.name, "trial": trial.digest, "file": trial.text}
                 self._record("founded", {"format": FORMAT, **known, "commitment": commitment(store.keys.secret)})
             self._correct_clock(correct_clock)
+            for alias in nameless(self.state):
+                self._record("erased", {"person": alias, "cause": "erased after this copy of the log was made"})
+            dataset = self.state.version.dataset
+            self.agent: ModelAgent = self.trainer.train(dataset, len(dataset))
+            check_software(trial, self.state, self.agent, provenance())
             self._started = False
             self._start()
 
@@ -117,7 +121,6 @@ class Desk:
             for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
                 self.state.apply(event)
         self.store.forget(self.state.erased)  # a key file from before may have been restored
-        self.agent: ModelAgent = self.trainer.train(self.state.version.dataset, len(self.state.version.dataset))
 
     def prepare(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> KeyedCall:
         """Return a checked call by its name and fields, such as "decide"; `Refusal` if something is wrong with it.
@@ -142,6 +145,8 @@ class Desk:
             keys = [self.store.keys.mark("key", request.key) for request in batch]
             self._keys = self._stored(keys)  # one may also come twice in this batch
             for key, request in zip(keys, batch, strict=True):
+                if key not in self._keys:
+                    self._start()  # after a failure; not before, as a stored answer must need no room on the disk
                 number = self.state.number
                 try:
                     answers.append(self._answer(request, key))
@@ -166,7 +171,6 @@ class Desk:
         person = None if call.name == "erase" else fields.get("person")  # whose key it destroys
         asked, warning = canonical(content), None
         if (event := self._keys.get(key)) is None:
-            self._start()  # after a failure; not before, as a stored answer must need no room on the disk
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
             text, body = canonical(answer.model_dump()), {**body, "actor": request.actor}
@@ -242,6 +246,8 @@ class Desk:
             self._load(self.chain.head, *(event.mark for event in self._batch[-1:]))
         except (BrokenChainError, DamagedLogError) as error:
             raise self._damaged(str(error)) from None
+        dataset = self.state.version.dataset
+        self.agent = self.trainer.train(dataset, len(dataset))
         self._batch, self._keys = [], {}
         self.lost = self._started = False
 
@@ -283,10 +289,6 @@ class Desk:
         with self._all_or_nothing():
             self._start()
             self._record(kind, body)
-
-    def note(self, severity: str, check: str, message: str) -> None:
-        """Record an incident."""
-        self.record("incident", {"severity": severity, "check": check, "message": message})
 
     def snapshot(self) -> None:
         """Keep the state, so that the next start need not fold all events. Its digest is an event."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import PlainSerializer, PlainValidator, SerializationInfo
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.trajectory import Trajectory
@@ -80,7 +82,14 @@ class Example(NamedTuple):
         return Trajectory(context=context, states=self.states, actions=self.actions, rewards=self.rewards)
 
 
-Dataset = tuple[Example, ...]
+def _place(example: Example, info: SerializationInfo) -> int:
+    places: Any = info.context
+    return int(places.setdefault(example, len(places)))
+
+
+SharedExample = Annotated[Example, PlainSerializer(_place), PlainValidator(lambda place, info: info.context[place])]
+"""In a snapshot it is a place among all examples: twenty versions have the same ones."""
+Dataset = tuple[SharedExample, ...]
 
 
 class Allowance(NamedTuple):

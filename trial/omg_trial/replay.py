@@ -180,6 +180,11 @@ def has_erased(dataset: Dataset) -> bool:
     return any(example.person.startswith(ALIAS) for example in dataset)
 
 
+def nameless(state: State) -> list[str]:
+    """Return the aliases of people whose key is destroyed though the log does not say so: it is an older copy."""
+    return [each for each in (*state.people, *state.withdrawn) if each.startswith(ALIAS)]
+
+
 def difference(one: Any, other: Any) -> float:
     """Return the largest difference between two numbers at the same place.
 
@@ -199,12 +204,15 @@ def check_software(trial: Trial, state: State, agent: ModelAgent, software: dict
     machine has computed must be equal to the bit, the rest up to `TOLERANCE`.
     """
     known = state.version
+    if has_erased(known.dataset):  # nobody can learn it again
+        return
     ours = state.machine == machine()
     if ours and known.model and known.time > state.since and software != state.software:
         again = Trainer(trial).train(known.dataset)
         if model_digest(again) != known.model:
             raise ValueError(f"this software learns another model of version {known.number}; {_advice(state)}")
-    plans = [each for each in state.plans.values() if state.episodes[each.episode].version == known.number]
+    named = [plan for person, plan in state.plans.items() if not person.startswith(ALIAS)]
+    plans = [each for each in named if state.episodes[each.episode].version == known.number]
     if known.number and not known.model:  # somebody has withdrawn since: these plans knew them
         return
     for plan in sorted(plans, key=lambda each: each.episode)[-SAMPLED:]:
@@ -257,7 +265,7 @@ def replay(trial: Trial, events: Iterable[Event]) -> Replay:
     found = Replay(trial)
     for event in verified(events):
         # Equal or not equal can only be said of the trial that ran.
-        if event.kind == "founded" and event.body["trial"] != trial.digest:
+        if event.kind == "founded" and event.body.get("trial") != trial.digest:
             raise ValueError(f"the file of the trial {trial.name!r} is not the trial of this log")
         found._follow(event)
     return found

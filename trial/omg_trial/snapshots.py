@@ -6,7 +6,6 @@ Everything that a state holds is in them, learning that is under way too: one ma
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import gc
 import hashlib
 import zlib
@@ -19,83 +18,26 @@ from pydantic import TypeAdapter
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import joint_state, pack_arrays, part_of, unpack_arrays
-from omg_trial.episodes import Dataset, Example, KeptPlan, Record
-from omg_trial.incident import Incident
+from omg_trial.episodes import Example
 from omg_trial.learning import model_digest
 from omg_trial.log.database import Database
 from omg_trial.log.events import BrokenChainError, Chain
-from omg_trial.people.participants import Halt, Participant
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
-from omg_trial.versions import Change, LearningTask, Version
 
-FORMAT = 8
-_TEXT, _MODEL = "state.json", "model"
-_PLAIN = (
-    *("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale"),
-    *("software", "machine", "since", "digests", "people", "halted", "halted_actions"),
-)
-"""Attributes of a state that are kept as they are."""
-
-
-@dataclasses.dataclass(kw_only=True)
-class SavedState:
-    """A state as JSON has it; pydantic writes and reads it. Versions share examples, which are there once."""
-
-    format: int = FORMAT
-    model: str
-    number: int
-    hash: str
-    time: str
-    trial: str | None
-    secret: str
-    records: list[Record]
-    withdrawn: list[str]
-    erased: list[str]
-    people: dict[str, Participant]
-    halted: Halt | None
-    halted_actions: dict[int, Halt]
-    plans: dict[str, KeptPlan]
-    examples: list[Example]
-    versions: list[tuple[int, list[int], str, str]]
-    waiting: tuple[int, list[int], str, str] | None
-    learning: tuple[int, list[int], int] | None
-    latest: int
-    changes: list[Change]
-    incidents: list[Incident]
-    closed_since: int
-    stale: bool
-    software: dict[str, Any]
-    machine: dict[str, Any]
-    since: str
-    digests: dict[str, str]
-
-
-_JSON = TypeAdapter(SavedState)
+FORMAT = 9
+_HEAD, _STATE, _MODEL = "head.json", "state.json", "model"
+_head, _state = TypeAdapter(tuple[int, str, list[Example]]), TypeAdapter(State)
+"""The format, the digest of the model, and all examples, which the state names by their places; the state."""
 
 
 def pack_state(state: State, agent: ModelAgent) -> bytes:
     """Return the state, and what its agent has learned, as bytes."""
-    examples: dict[Example, int] = {}  # twenty versions of the same episodes would be twenty times as long
-
-    def places(dataset: Dataset) -> list[int]:
-        return [examples.setdefault(each, len(examples)) for each in dataset]
-
-    task, waits = state.learning, state.waiting
-    saved = SavedState(
-        model=model_digest(agent),
-        records=list(state.episodes.values()),
-        withdrawn=sorted(state.withdrawn),
-        erased=sorted(state.erased),
-        plans=state.plans,
-        versions=[(number, places(dataset), model, time) for number, dataset, model, time in state.versions],
-        waiting=None if waits is None else (waits.number, places(waits.dataset), waits.model, waits.time),
-        learning=None if task is None else (task.number, places(task.dataset), task.settled),
-        examples=list(examples),
-        **{name: vars(state)[name] for name in _PLAIN},
-    )
-    text = np.frombuffer(zlib.compress(_JSON.dump_json(saved), 1), dtype=np.uint8)
-    return pack_arrays({_TEXT: text, **joint_state({_MODEL: agent})})
+    places: dict[Example, int] = {}
+    body = _state.dump_json(state, context=places)
+    head = _head.dump_json((FORMAT, model_digest(agent), list(places)))
+    texts = {name: np.frombuffer(zlib.compress(text, 1), np.uint8) for name, text in ((_HEAD, head), (_STATE, body))}
+    return pack_arrays({**texts, **joint_state({_MODEL: agent})})
 
 
 def unpack_state(trial: Trial, content: bytes) -> tuple[State, dict[str, NDArray[Any]] | None]:
@@ -105,16 +47,17 @@ def unpack_state(trial: Trial, content: bytes) -> tuple[State, dict[str, NDArray
     """
     try:
         packed = unpack_arrays(content)
-        saved, arrays = _JSON.validate_json(zlib.decompress(packed[_TEXT].tobytes())), part_of(packed, _MODEL)
+        head, body = (zlib.decompress(packed[name].tobytes()) for name in (_HEAD, _STATE))
+        form, model, examples = _head.validate_json(head)
+        state, arrays = _state.validate_json(body, context=examples), part_of(packed, _MODEL)
         agent = trial.agent()
         agent.load_state(arrays)
-    except (KeyError, TypeError, zlib.error) as error:
+    except (LookupError, TypeError, zlib.error) as error:
         raise ValueError("this is no snapshot of ours") from error
-    if (saved.format, saved.model, saved.trial) != (FORMAT, model_digest(agent), trial.digest):
+    if (form, model, state.trial) != (FORMAT, model_digest(agent), trial.digest):
         raise ValueError("the snapshot is of another format, model or trial")
-    state = _unpack(saved, trial.missing_reward)
     # After a withdrawal the agent in use still knows the person until it has learned again: it is no place to begin.
-    return state, arrays if saved.model == state.version.model else None
+    return state, arrays if model == state.version.model else None
 
 
 def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, dict[str, NDArray[Any]] | None]:
@@ -129,13 +72,11 @@ def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, d
     anchor = next(store.read(kept.number), None)
     if anchor is None or not chain.holds(anchor) or anchor.kind != "snapshot":
         return fresh, None
-    if anchor.body["digest"] != hashlib.sha256(kept.content).hexdigest():
-        return fresh, None
-    content = store.keys.unseal_snapshot(kept.content)
-    try:
+    whole = anchor.body["digest"] == hashlib.sha256(kept.content).hexdigest()
+    content = store.keys.unseal_snapshot(kept.content) if whole else None
+    with contextlib.suppress(ValueError):  # of an earlier version of this software: everything is folded
         return (fresh, None) if content is None else unpack_state(trial, content)
-    except ValueError:  # of an earlier version of this software: everything is folded
-        return fresh, None
+    return fresh, None
 
 
 @contextlib.contextmanager
@@ -148,24 +89,3 @@ def without_collection() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
-
-
-def _unpack(saved: SavedState, missing_reward: float | None) -> State:
-    state = State(missing_reward)
-    for name in _PLAIN:
-        setattr(state, name, vars(saved)[name])
-    for record in saved.records:
-        state.restore(record)
-    state.withdrawn, state.erased, state.plans = set(saved.withdrawn), set(saved.erased), saved.plans
-
-    def dataset(places: list[int]) -> Dataset:
-        return tuple(saved.examples[place] for place in places)
-
-    state.versions = [Version(number, dataset(places), model, time) for number, places, model, time in saved.versions]
-    if saved.waiting is not None:
-        number, places, model, time = saved.waiting
-        state.waiting = Version(number, dataset(places), model, time)
-    if saved.learning is not None:
-        number, places, settled = saved.learning
-        state.learning = LearningTask(number, dataset(places), settled)
-    return state

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import datetime
-from typing import Any
+from dataclasses import field
+from typing import Annotated, Any
 
-from omg_trial.episodes import Allowance, Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
+from pydantic import PlainSerializer
+
+from omg_trial.episodes import Allowance, Dataset, KeptPlan, Record, SharedExample, StepDecision, StepOutcome
 from omg_trial.incident import Incident
 from omg_trial.keys.marks import alias_of
 from omg_trial.log.events import FIRST_HASH, FORMAT, Event
@@ -15,52 +19,57 @@ from omg_trial.versions import KEPT_CHANGES, KEPT_VERSIONS, Change, LearningTask
 
 Body = dict[str, Any]
 """The body of an event."""
+Names = Annotated[set[str], PlainSerializer(sorted)]
 
 
+@dataclasses.dataclass
 class State:
-    """A fold of all events so far. `missing_reward` is the trial's rule for rewards that never came."""
+    """A fold of all events so far. A snapshot has all of it, by the types of the fields."""
 
-    def __init__(self, missing_reward: float | None = None) -> None:
-        self.missing_reward = missing_reward
-        self.number, self.hash, self.time = 0, FIRST_HASH, ""
-        self.trial: str | None = None
-        """Digest of the trial file."""
-        self.secret = ""
-        self.software: Body = {}
-        """Version and commit of the software that was started last."""
-        self.machine: Body = {}
-        """The machine on which it runs, and the time since when."""
-        self.since = ""
-        self.episodes: dict[int, Record] = {}
-        self.of_person: dict[str, list[int]] = {}
-        self.people: dict[str, Participant] = {}
-        """Everybody who was enrolled and has not withdrawn, also those without an episode."""
-        self.halted: Halt | None = None
-        """The pause or the stop of the whole trial."""
-        self.halted_actions: dict[int, Halt] = {}
-        self.withdrawn: set[str] = set()
-        self.erased: set[str] = set()  # aliases
-        self.open: dict[int, None] = {}
-        """Episodes that are under way, in the order in which they were opened."""
-        self.plans: dict[str, KeptPlan] = {}
-        """The last certified plan of each person."""
-        self._examples: dict[int, Example] = {}
-        self._sorted = True
-        self.versions: list[Version] = [Version(0, (), "", "")]
-        self.latest = 0
-        """The highest number that a version has had."""
-        self.waiting: Version | None = None
-        """A model that has passed its checks, and waits until somebody publishes it."""
-        self.learning: LearningTask | None = None
-        self.changes: list[Change] = []
-        """The last changes of the version; earlier ones are in the log."""
-        self.incidents: list[Incident] = []
-        self.digests: dict[str, str] = {}
-        """The day of the last digest, by channel."""
-        self.closed_since = 0
-        """Episodes that were closed since learning began last."""
-        self.stale = False
-        """Whether learning must begin again: somebody has withdrawn since, or it did not end."""
+    missing_reward: float | None = None
+    """The trial's rule for rewards that never came."""
+    number: int = 0
+    hash: str = FIRST_HASH
+    time: str = ""
+    trial: str | None = None
+    """Digest of the trial file."""
+    secret: str = ""
+    software: Body = field(default_factory=dict)
+    """Version and commit of the software that was started last."""
+    machine: Body = field(default_factory=dict)
+    """The machine on which it runs, and the time since when."""
+    since: str = ""
+    episodes: dict[int, Record] = field(default_factory=dict)
+    of_person: dict[str, list[int]] = field(default_factory=dict)
+    people: dict[str, Participant] = field(default_factory=dict)
+    """Everybody who was enrolled and has not withdrawn, also those without an episode."""
+    halted: Halt | None = None
+    """The pause or the stop of the whole trial."""
+    halted_actions: dict[int, Halt] = field(default_factory=dict)
+    withdrawn: Names = field(default_factory=set)
+    erased: Names = field(default_factory=set)
+    """Aliases."""
+    open: dict[int, None] = field(default_factory=dict)
+    """Episodes that are under way, in the order in which they were opened."""
+    plans: dict[str, KeptPlan] = field(default_factory=dict)
+    """The last certified plan of each person."""
+    examples: dict[int, SharedExample] = field(default_factory=dict)
+    """What can be learned from closed episodes, in any order; see `dataset`."""
+    versions: list[Version] = field(default_factory=lambda: [Version(0, (), "", "")])
+    latest: int = 0
+    """The highest number that a version has had."""
+    waiting: Version | None = None
+    """A model that has passed its checks, and waits until somebody publishes it."""
+    learning: LearningTask | None = None
+    changes: list[Change] = field(default_factory=list)
+    """The last changes of the version; earlier ones are in the log."""
+    incidents: list[Incident] = field(default_factory=list)
+    digests: dict[str, str] = field(default_factory=dict)
+    """The day of the last digest, by channel."""
+    closed_since: int = 0
+    """Episodes that were closed since learning began last."""
+    stale: bool = False
+    """Whether learning must begin again: somebody has withdrawn since, or it did not end."""
 
     @property
     def version(self) -> Version:
@@ -71,7 +80,8 @@ class State:
         """Fold one more event into the state."""
         self.number, self.hash, self.time = event.number, event.hash, event.time
         # One method for each kind of event, called `_on_` and the kind.
-        getattr(self, f"_on_{event.kind.replace(' ', '_')}")(event, event.body)
+        with event.expected():
+            getattr(self, f"_on_{event.kind.replace(' ', '_')}")(event, event.body)
 
     def last_plan(self, context: str) -> KeptPlan | None:
         """Return the newest plan for a context, by its text, among the last plans of all people, if there is one."""
@@ -91,25 +101,15 @@ class State:
 
     def dataset(self) -> tuple[Dataset, int]:
         """Return the examples of closed episodes, in the order in which these were opened, and how many are settled."""
-        if not self._sorted:
-            self._examples, self._sorted = dict(sorted(self._examples.items())), True
-        found = tuple(self._examples.values())
+        found = tuple(example for _, example in sorted(self.examples.items()))
         # Examples before the first open episode keep their places: later ones may still be inserted among the rest.
         first = next(iter(self.open), None)
         return found, len(found) if first is None else bisect.bisect_left(found, first, key=lambda each: each.episode)
 
-    def restore(self, record: Record) -> None:
-        """Take in a record that is later than all others."""
-        self.episodes[record.number] = record
-        self.of_person.setdefault(record.person, []).append(record.number)
-        if record.closed is None:
-            self.open[record.number] = None
-        self._learn_from(record)
-
     def _on_founded(self, event: Event, body: Body) -> None:
         if body["format"] != FORMAT:
             raise ValueError(f"the log has format {body['format']}, and this version reads format {FORMAT}")
-        self.trial, self.secret = body["trial"], body.get("secret", "")  # empty without the key file
+        self.trial, self.secret, _ = body["trial"], body.get("secret", ""), body["file"]  # no secret without the keys
 
     def _on_started(self, event: Event, body: Body) -> None:
         if body["machine"] != self.machine:
@@ -123,7 +123,8 @@ class State:
         known = {name: body[name] for name in names}
         known["allowance"] = body["allowance"] and Allowance(**body["allowance"])
         record = Record(number=event.number, opened=event.time, policy=body["policy"], **known)
-        self.restore(record)
+        self.episodes[record.number], self.open[record.number] = record, None
+        self.of_person.setdefault(record.person, []).append(record.number)
         self.people.setdefault(record.person, Participant(arm=record.arm, zone=body["zone"], enrolled=event.time))
         if record.source == "plan":
             self.plans[record.person] = KeptPlan(record.number, record.context, body["policy"])
@@ -177,7 +178,7 @@ class State:
         for number in self.of_person.pop(person, []):
             del self.episodes[number]
             self.open.pop(number, None)
-            self._examples.pop(number, None)
+            self.examples.pop(number, None)
         self.plans.pop(person, None)
         self.people.pop(person, None)
         self.waiting = None if self.waiting is None else self.waiting.without(person)
@@ -289,8 +290,6 @@ class State:
             return
         example = record.example(self.missing_reward)
         if example is None:  # an outcome that came late contradicts the first decisions
-            self._examples.pop(record.number, None)
+            self.examples.pop(record.number, None)
             return
-        if record.number not in self._examples:
-            self._sorted = self._sorted and record.number > next(reversed(self._examples), 0)
-        self._examples[record.number] = example
+        self.examples[record.number] = example

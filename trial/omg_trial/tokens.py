@@ -7,7 +7,10 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Callable
 from typing import NamedTuple
+
+import filelock
 
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import file_path, instance_of, one_of
@@ -57,19 +60,14 @@ class Tokens:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     tokens = Tokens(f"{folder}/tokens")
     ...     made = tokens.add("analyst", "the statistician")
-    ...     tokens.role(made), tokens.role("a guess"), [each.name for each in tokens.all()]
+    ...     tokens.find(made).role, tokens.find("a guess"), [each.name for each in tokens.all()]
     ('analyst', None, ['the statistician'])
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = file_path(path)
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[int, int, int] | None = None
         self._known: dict[str, Token] = {}
-
-    def role(self, token: str) -> str | None:
-        """Return the role of a token; None if it has none."""
-        found = self.find(token)
-        return None if found is None else found.role
 
     def find(self, token: str) -> Token | None:
         """Return what is known of a token; None if it is unknown or has expired."""
@@ -109,33 +107,32 @@ class Tokens:
         if replaces and name not in {each.name for each in self.all()}:
             raise ValueError(f"there is no token {name!r} to replace")
         token = secrets.token_urlsafe(32)
-        line = json.dumps(Token(role, _hash(token), name, person, expires, rate)._asdict())
-        if replaces:
-            self._keep([each for each in self.all() if each.name != name], line)
-            return token
-        # Made for its owner alone, whatever the umask; and appended, so that two commands lose no line.
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
+        made = Token(role, _hash(token), name, person, expires, rate)
+        self._change(lambda each: not replaces or each.name != name, made)
         return token
 
     def revoke(self, name: str) -> int:
         """Take back all tokens of this name, and return how many there were."""
-        kept = [each for each in self.all() if each.name != name]
-        return self._keep(kept)
+        return self._change(lambda each: each.name != name)
 
     def forget(self, person: str) -> int:
         """Take back the tokens of a person's phones."""
-        return self._keep([each for each in self.all() if each.person != person])
+        return self._change(lambda each: each.person != person)
 
-    def _keep(self, kept: list[Token], *more: str) -> int:
-        lost = len(self.all()) - len(kept)
-        if lost:
-            with whole_file(self.path) as file:
-                os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
-                file.write_text("".join(f"{json.dumps(each._asdict())}\n" for each in kept) + "\n".join((*more, "")))
-                file.chmod(0o600)
-        return lost
+    def _change(self, stays: Callable[[Token], bool], *new: Token) -> int:
+        """Keep some tokens and add new ones, and return how many were taken back.
+
+        Two processes take turns: otherwise one would write again what the other has taken back.
+        """
+        with filelock.FileLock(f"{self.path}.lock", mode=0o600):
+            before = self.all()
+            kept = [each for each in before if stays(each)]
+            if len(kept) < len(before) or new:
+                with whole_file(self.path) as file:
+                    os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))  # for its owner alone, whatever the umask
+                    file.write_text("".join(f"{json.dumps(each._asdict())}\n" for each in (*kept, *new)))
+                    file.chmod(0o600)
+        return len(before) - len(kept)
 
     def _read(self) -> None:
         try:
@@ -143,16 +140,22 @@ class Tokens:
         except OSError:
             self._known, self._seen = {}, None
             return
-        if (seen := (status.st_mtime_ns, status.st_size)) != self._seen:
+        if (seen := (status.st_ino, status.st_mtime_ns, status.st_size)) != self._seen:
             self._known, self._seen = {}, seen
             for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
                     found = Token(**json.loads(line))
+                    known = all(isinstance(*each) for each in zip(found, _KINDS, strict=True)) and found.role in ROLES
                     found.valid()
-                except (ValueError, TypeError):  # not a line of ours
-                    continue
-                if found.role in ROLES:
+                except (RecursionError, TypeError, ValueError):
+                    continue  # not a line of ours
+                known = known and (found.role == "phone") == (found.person is not None)
+                if known and (found.rate is None or found.rate > 0.0):
                     self._known[found.hash] = found
+
+
+_KINDS = (str, str, str, str | None, str | None, float | int | None)
+"""Of the fields of a token."""
 
 
 def _day(text: str) -> datetime.date:

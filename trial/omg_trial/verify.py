@@ -22,6 +22,7 @@ import hashlib
 import hmac
 import itertools
 import json
+import pathlib
 import re
 import sqlite3
 import sys
@@ -35,6 +36,9 @@ SHOWN = 20
 Row = tuple[int, str, str, str, str | None, str | None, str | None, str]
 Body = dict[str, Any]
 Keys = dict[str, bytes | None]
+
+
+_NOT_OURS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, json.JSONDecodeError)
 
 
 class BrokenLogError(Exception):
@@ -58,8 +62,10 @@ def verify(rows: Iterable[Row], expect: str | None = None, kept: int = 0, keys: 
     It must have the event `expect`, NUMBER:HASH, and be no shorter than when a snapshot was taken, after event `kept`.
     `keys` is what the key file has, as `read_keys` returns it.
 
-    >>> verify([]).head.partition(":")[0]
-    '0'
+    >>> verify([])
+    Traceback (most recent call last):
+    ...
+    omg_trial.verify.BrokenLogError: there is no event, not even the first
     """
     wanted, before, number, reader = mark(expect), "0" * 64, 0, _Reader(keys or {})
     for row in rows:
@@ -71,7 +77,12 @@ def verify(rows: Iterable[Row], expect: str | None = None, kept: int = 0, keys: 
         before = row[7]
         if wanted is not None and wanted[0] == number and wanted[1] != before:
             raise BrokenLogError(f"event {number} is another one than the expected")
-        reader.read(row)
+        try:
+            reader.read(row)
+        except _NOT_OURS as error:
+            raise BrokenLogError(f"event {number} is none that a service writes ({type(error).__name__})") from None
+    if not number:
+        raise BrokenLogError("there is no event, not even the first")
     least = max(kept, 0 if wanted is None else wanted[0])
     if number < least:
         raise BrokenLogError(f"the log ends with event {number}, but there was an event {least}: its end was cut")
@@ -101,7 +112,7 @@ def keyed(secret: bytes, *parts: str | int) -> str:
 def link(before: str, row: Row) -> str | None:
     """Return the hash of an event; None if a field is not what it must be."""
     number, time, kind, body, key, request, answer, _ = row
-    if not all(isinstance(each, str) for each in (time, kind, body)):
+    if not all(isinstance(each, str) for each in (time, kind, body, key or "", request or "", answer or "")):
         return None
     head, tail = canonical([before, number, time, kind]), canonical([key, request, answer])
     return hashlib.sha256(f"{head[:-1]},{body},{tail[1:]}".encode()).hexdigest()
@@ -240,7 +251,7 @@ def read_keys(path: str) -> Keys:
 
 
 def _rows(path: str, query: str) -> Iterator[Any]:
-    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file:
+    with contextlib.closing(sqlite3.connect(f"{pathlib.Path(path).absolute().as_uri()}?mode=ro", uri=True)) as file:
         yield from file.execute(query)
 
 

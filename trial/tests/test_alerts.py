@@ -176,12 +176,15 @@ def test_an_incident_is_sent_once_until_it_is_taken_and_after_a_start_not_again(
     assert [each.severity for each in at.desk.state.incidents] == ["red"]
     at.desk.clock.forward(minutes=10)
     assert at.look(("clock", "green", "it is back")) == []
+    assert at.look(JUMPED) == []  # half an hour after the first alert: it flaps, and the team knows
+    assert [each.severity for each in at.desk.state.incidents] == ["red", "green", "red"]
+    at.desk.clock.forward(minutes=30)
     assert len(at.look(JUMPED)) == 1
 
 
 def test_what_is_acknowledged_is_not_sent_and_has_its_note():
     at = Scene()
-    at.desk.note("red", "clock", "it jumped")
+    at.desk.record("incident", {"severity": "red", "check": "clock", "message": "it jumped"})
     number = at.desk.state.incidents[0].number
     at.desk.call("acknowledge", {"incident": number, "note": "we are on it"})
     assert at.look(JUMPED) == []

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
+from omg_trial import verify
 from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
@@ -90,7 +91,7 @@ def test_a_token_is_printed_once_and_kept_as_a_hash(file):
     done = called("token", file, "analyst", "the statistician")
     assert done.exit_code == 0, done.output
     token = done.output.strip()
-    assert Tokens(file.with_suffix(".tokens")).role(token) == "analyst"
+    assert Tokens(file.with_suffix(".tokens")).find(token).role == "analyst"
     assert token not in file.with_suffix(".tokens").read_text()
     assert called("token", file, "king", "me").exit_code == 2
 
@@ -128,6 +129,24 @@ def test_a_log_that_was_changed_is_found_out(database, change):
     done = called("replay", database)
     assert done.exit_code == 1
     assert "NOT the log that was written: event" in done.output
+
+
+def test_a_log_without_events_is_not_verified(database, tmp_path):
+    with sqlite3.connect(database) as connection:
+        connection.execute("DELETE FROM events")
+    connection.close()
+    alone = [sys.executable, verify.__file__, str(database), "--keys", str(database.with_suffix(".keys"))]
+    for done in (called("verify", database).output, subprocess.run(alone, capture_output=True, text=True).stdout):
+        assert "NOT the log that was written: there is no event" in done
+    assert called("verify", database).exit_code == 1
+
+
+def test_the_verifier_reads_the_file_that_was_named(tmp_path):
+    """A name with the signs of a URL is a name."""
+    for name in ("a%41.db", "b?mode=rwc.db", "c#1.db"):
+        with contextlib.closing(Database(tmp_path / name)) as store:
+            Desk(Trial.parse(TEXT), store)
+        assert verify.main([str(tmp_path / name), "--keys", str((tmp_path / name).with_suffix(".keys"))]) == 0
 
 
 def test_export_writes_the_table_and_its_dictionary(database, tmp_path):
@@ -202,6 +221,14 @@ def test_a_wrong_file_is_named_with_its_line(file, wrong):
         done = called(command, file)
         assert done.exit_code == 2
         assert "trial.toml, line" in done.output
+
+
+def test_a_key_below_a_later_header_is_told_where_it_belongs(file):
+    """TOML gives a key to the last header above it: `crosses` under [context.columns] looks like a column."""
+    file.write_text(TEXT.replace("[rewards]", 'crosses = [["age", "age"]]\n[rewards]'))
+    told = called("check", file).output
+    assert "`context.columns.crosses`: must be a table" in told
+    assert "a key of [context] belongs above [context.columns]" in told
 
 
 def test_a_trial_is_founded_only_when_that_is_asked_for(file, monkeypatch):

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log import addresses, database
 from omg_trial.log.database import Database, InUseError, StoreError
+from omg_trial.log.events import Event
 from omg_trial.replay import replay
 from omg_trial.service import Service
 from trial.tests.trials import Clock, Trialist, digest, person, trial
@@ -265,4 +267,25 @@ def test_a_full_disk_loses_nothing(tmp_path):
     kept = {event.key: event.answer for event in store.read() if event.key}
     assert kept == {store.keys.mark("key", key): text for key, text in {**told, failed[0].key: again}.items()}
     assert not replay(trial(), store.read()).differences
+    store.close()
+
+
+@pytest.mark.parametrize("url", [":memory:", "trial.db"])
+def test_a_reader_in_another_thread_does_not_take_back_what_is_being_written(tmp_path, monkeypatch, url):
+    store, reading, written = Database(tmp_path / url if url != ":memory:" else url), threading.Event(), []
+    at, real = Desk(trial(), store, clock=Clock()), Event.link
+
+    def slow(event, before):  # between the rows and their commit
+        if sys._getframe(1).f_code.co_name == "append":
+            reading.set()
+            written.append(reader.is_alive() and not reader.join(0.3))
+        return real(event, before)
+
+    reader = threading.Thread(target=lambda: reading.wait() and list(store.read()))
+    monkeypatch.setattr(Event, "link", slow)
+    reader.start()
+    at.call("open", {"person": "p1", "context": person(1)})
+    reader.join()
+    assert written
+    assert [event.kind for event in store.read()] == ["founded", "started", "opened"]
     store.close()

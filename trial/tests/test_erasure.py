@@ -180,7 +180,7 @@ def test_the_command_erases_once_and_not_beside_a_service(path):
     done = called("erase", path, "p2", "--cause", "asked on p23, as in p2_b")  # other words
     assert done.exit_code == 0, done.output
     assert "was erased by event" in done.output
-    assert (tokens.role(phone), tokens.role(other)) == (None, "phone")
+    assert (tokens.find(phone), tokens.find(other).role) == (None, "phone")
     assert "p2" not in tokens.path.read_text()
     tokens.path.unlink()
     assert "There is no token file here" in called("erase", path, "p3", "--cause", "asked").output
@@ -194,3 +194,38 @@ def test_withdrawn_people_are_not_in_the_default_export(path):
         table = decisions(at.trial, at.store.read())
         assert "p1" not in set(table["person"])
         assert "p1" in set(decisions(at.trial, at.store.read(), withdrawn=True)["person"])
+
+
+def test_an_older_copy_of_the_log_does_not_bring_an_erased_person_back(path, tmp_path):
+    """A disk is lost after an erasure, and the copy is older than that: the trial goes on, without the person."""
+    copy = tmp_path / "copy.db"
+    assert called("backup", path, copy).exit_code == 0
+    with begun(path) as at:
+        gone = max(at.state.people)
+        at.call("erase", {"person": gone, "cause": "asked for it"})
+        alias = at.store.keys.alias(gone)
+    shutil.copy(path.with_suffix(".keys"), copy.with_suffix(".keys"))
+    drill = called("upgrade", copy)
+    assert drill.exit_code == 0, drill.output
+    with begun(copy) as at:
+        assert at.state.erased == {alias}
+        assert not {gone, alias} & {*at.state.people, *at.state.withdrawn}
+        with pytest.raises(Refusal, match="withdrawn"):
+            at.call("open", {"person": gone, "context": {"age": 40}})
+        Trialist(at, seed=2, people=3).play(4)
+        assert gone not in set(decisions(at.trial, at.store.read())["person"])
+        before = at.state.number
+    with begun(copy) as at:
+        assert [event.kind for event in at.store.read(before)] == ["started"]
+    with contextlib.closing(Database(copy, writing=False)) as store:
+        assert replay(trial(LEARNS), store.read()).differences == []
+
+
+def test_an_erasure_that_was_interrupted_is_finished_by_the_same_command(path):
+    """The process ended between the erasure and the file of tokens, which names the person."""
+    tokens = Tokens(path.with_suffix(".tokens"))
+    tokens.add("phone", "of p1", person="p1")
+    with begun(path) as at:
+        at.call("erase", {"person": "p1", "cause": "asked for it"})
+    assert "the person was erased" in called("erase", path, "p1", "--cause", "asked for it").output
+    assert tokens.all() == []

@@ -237,3 +237,27 @@ def test_the_table_has_forty_five_failures_and_every_test_that_it_names_is_there
         for module, name in names:
             [path] = [path for room in ("trial/tests", "tests/attack") for path in (ROOT / room).glob(f"{module}.py")]
             assert f"def {name}(" in path.read_text(encoding="utf-8"), name
+
+
+def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch):
+    """It comes first each time, as its app sends it again; the others of its batch are answered all the same."""
+    from omg_trial.handlers import table
+
+    at, other = desk(), iter(range(9))
+    monkeypatch.setitem(table._HANDLERS, "learn", lambda *_: 1 / 0)
+    at.lost = True
+    for _ in range(2):
+        opening = at.prepare("open", {"person": f"p{next(other)}", "context": person(1)})
+        failed, answered = at.answer([at.prepare("learn", {}, "always"), opening])
+        assert (failed.status, json.loads(answered.text)["source"]) == (500, "plan")
+        assert not at.lost
+
+
+def test_a_phone_whose_person_has_left_is_told_so():
+    """Its calls are refused for good: after a 403, as for a wrong token, they would wait for ever."""
+    at = desk()
+    episode = opened(at)["episode"]
+    asked = at.prepare("decide", {"episode": episode, "step": 0, "state": "took it"})._replace(bound="p1")
+    at.call("withdraw", {"person": "p1"})
+    [refusal] = at.answer([asked])
+    assert (refusal.status, refusal.message) == (410, "the person has withdrawn")

@@ -64,3 +64,37 @@ def test_bounds_for_late_outcomes_are_those_of_the_oracle_inside():
         oracle = kind(**sizes)
         late = floored(oracle, Floor(space, 0.1)).delayed_regret_bound(1000, 5, 20)
         assert oracle.regret_bound(1000, 5) < late == oracle.delayed_regret_bound(1000, 5, 20) < np.inf
+
+
+SIZES = {"states": 4, "actions": 3, "horizon": 5}
+STEPS = np.array([0, 1, 3, 2, 0]), np.array([0, 1, 1, 0, 2])
+PAIRS = [
+    (omg.oracles.CountRewards, FlooredRewards, Floor.rewards, np.array([1.0, 0.0, 0.5, 1.0, 0.0])),
+    (omg.oracles.CountDynamics, FlooredDynamics, Floor.transitions, np.array([1, 3, 2, 0, 1])),
+]
+
+
+@pytest.mark.parametrize(("kind", "floored", "transform", "outcomes"), PAIRS)
+def test_a_floored_oracle_learns_as_the_one_inside_and_answers_under_the_floor(kind, floored, transform, outcomes):
+    floor, alone, inside = Floor(problem(0, masked=False)[0], 0.1), kind(**SIZES), kind(**SIZES)
+    oracle = floored(inside, floor)
+    for each in (alone, oracle):
+        each.update("a", *STEPS, outcomes)
+    assert alone.loss > 0.0
+    assert (oracle.loss, oracle.best_loss()) == (alone.loss, alone.best_loss())
+    assert oracle.regret_bound(1000, 5) == alone.regret_bound(1000, 5) != alone.regret_bound(5, 1000)
+    np.testing.assert_array_equal(oracle.predict("a"), transform(floor, alone.predict("a")))
+    np.testing.assert_array_equal(oracle.uncertainty("a"), floor.rewards(alone.uncertainty("a")))
+    drawn = [each.draws("a", 3, np.random.default_rng(0)) for each in (oracle, alone)]
+    np.testing.assert_array_equal(drawn[0], transform(floor, drawn[1]))
+
+
+def test_a_transition_that_the_oracle_inside_excludes_is_refused_under_the_floor():
+    support = np.zeros((4, 3, 4), dtype=bool)
+    support[..., 0] = True
+    oracle = FlooredDynamics(
+        omg.oracles.CountDynamics(**SIZES, support=support), Floor(problem(0, masked=False)[0], 0.1)
+    )
+    oracle.check_steps([0, 0], [1, 2], [0, 0])
+    with pytest.raises(ValueError, match="support"):
+        oracle.check_steps([0, 0], [1, 2], [0, 3])

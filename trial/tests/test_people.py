@@ -373,12 +373,14 @@ def test_a_table_is_enrolled_whole_and_a_decision_outside_the_consent_is_counted
     rows = "person,zone,consent_to\nanna,Asia/Tokyo,\nben,,2020-01-01\n"
     with serving(Trial.read(file), tmp_path / "trial.db", tmp_path / "tokens") as url:
         tokens = Tokens(tmp_path / "tokens")
-        monkeypatch.setenv("OMG_TRIAL_TOKEN", tokens.add("app", "the office"))
 
         def enrol(text):
             table.write_text(text)
             return CliRunner().invoke(app, ["enrol", str(file), str(table), "--url", url])
 
+        monkeypatch.delenv("OMG_TRIAL_TOKEN", raising=False)
+        assert "set OMG_TRIAL_TOKEN to one with the role app" in enrol(rows).output
+        monkeypatch.setenv("OMG_TRIAL_TOKEN", tokens.add("app", "the office"))
         for wrong, message in (
             (rows + "cora,Mars,\n", "line 4: `zone`: give a time zone"),
             (rows + "anna,,\n", "line 4: the person is in another line too"),

@@ -226,7 +226,7 @@ def test_no_event_can_be_forged_without_the_key_file(tmp_path, kind):
         Trialist(at, seed=0).play(3)
         at.call("learn", {})
         at.learn_here()
-        at.note("yellow", "gaps", "one")
+        at.record("incident", {"severity": "yellow", "check": "gaps", "message": "one"})
         at.call("withdraw", {"person": "anna"})
         at.call("stop", {"cause": "harm"})
     event, bare = first(path, kind), {"key": None, "request": None, "answer": None}

@@ -71,7 +71,7 @@ class Wild:
             at.answer([KeyedCall(Look(what="overview"), None, f"look {at.state.number}", actor="analyst")])
             at.snapshot()
         elif what == "note":
-            at.note("yellow", "support", "something is wrong")
+            at.record("incident", {"severity": "yellow", "check": "support", "message": "something is wrong"})
             number = at.state.incidents[-1 - int(pick(min(2, len(at.state.incidents))))].number
             at.record("alerted", {"channel": "webhook", **({"incident": number} if pick(2) else {"digest": "today"})})
             at.call("acknowledge", {"incident": number, "note": "seen"})
@@ -108,7 +108,7 @@ class Wild:
 
 def everything(state):
     """All that a state holds; examples are compared in the order in which they are learned."""
-    held = {name: value for name, value in vars(state).items() if name not in ("_examples", "_sorted")}
+    held = {name: value for name, value in vars(state).items() if name != "examples"}
     return {**held, "open": list(state.open), "dataset": state.dataset()}
 
 

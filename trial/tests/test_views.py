@@ -3,12 +3,14 @@
 import datetime
 import json
 import re
+import threading
 
 import httpx
 import numpy as np
 import pytest
 
 from omg_cmdp.logs.off_policy.estimate import estimated
+from omg_trial.people.participants import week_of
 from omg_trial.service import Service
 from omg_trial.tokens import ROLES, Tokens
 from omg_trial.watching.losses import watch
@@ -164,6 +166,20 @@ def test_a_blinded_reader_cannot_tell_arms_or_draws_apart():
     assert told("anna") == told("berta") == told("cora")
 
 
+def test_a_persons_week_is_counted_by_the_names_of_actions(scene):
+    """What was taken comes as counts beside the sums of probabilities, and not as a list of numbers of actions."""
+    found = history(scene.desk, "q1")
+    week = found["week"]
+    assert list(week["taken"]) == list(week["spent"]) == ["nothing", "reminder", "call"]
+    assert sum(week["spent"].values()) == pytest.approx(week["drawn"])
+    steps = [step["decision"] for episode in found["episodes"] for step in episode["steps"]]
+    those = [
+        each["action"] for each in steps if week_of(datetime.datetime.fromisoformat(each["local"])) == week["week"]
+    ]
+    assert sum(week["taken"].values()) == len(those) > 0
+    assert all(week["taken"][name] == those.count(name) for name in week["taken"])
+
+
 def test_days_are_those_of_the_trial():
     """At 23:30 UTC it is the next day in Berlin; a day without decisions is there too."""
     scene = Scene()
@@ -220,6 +236,19 @@ def test_only_analysts_and_administrators_look(client, tokens, path, role):
     blinded = 200 if path.startswith(("/v1/overview", "/v1/people")) else 403
     expected = {None: 401, "app": 403, "phone": 403, "blinded": blinded, "analyst": 200, "administrator": 200}
     assert status == {**expected, "follower": 200 if path == "/v1/events" else 403}[role]
+
+
+def test_a_follower_does_not_wait_for_the_thread_that_decides(client, service):
+    """Nor does that wait for a follower: the log is read outside of it."""
+    going, done = threading.Event(), threading.Event()
+    decides = service.submit(lambda _: going.set() or done.wait(10.0))
+    assert going.wait(30.0)
+    try:
+        lines = client.get("/v1/events?after=1").text.splitlines()
+    finally:
+        done.set()
+    assert decides.result()  # it was still at it when the follower had its answer
+    assert json.loads(lines[0])[0] == 2
 
 
 def test_the_page_is_whole_and_loads_nothing_else(client):

@@ -150,6 +150,16 @@ def other_actions(scene):
             scene.decide(episode, step, action="call")
 
 
+def chosen(scene):
+    """Whoever is to be called is not available."""
+    for number in range(100):
+        body = {"person": f"q{number}", "context": person(number)}
+        told = json.loads(scene.desk.call("open", body).text)
+        for step in range(4):
+            scene.decide(told["episode"], step, available=told["drawn"][step][0] != "call")
+        scene.desk.call("close", {"episode": told["episode"]})
+
+
 def gap(scene):
     episode = scene.open()
     scene.decide(episode, 0)
@@ -277,6 +287,7 @@ WRONG = {
     "wrong device": ("device clocks", "yellow", wrong_device, "", TEXT),
     "no plan": ("fallbacks", "red", no_plan, "", TEXT),
     "other actions": ("deviations", "yellow", other_actions, "", TEXT),
+    "chosen by the draw": ("draws", "red", chosen, "[people]\ncontrol = 1.0\n", TEXT),
     "looked and closed": ("abandoned openings", "yellow", abandoned, "", TEXT),
     "gap": ("gaps", "yellow", gap, "", TEXT),
     "again": ("repeated decisions", "yellow", again, "", TEXT),

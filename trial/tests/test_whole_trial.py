@@ -1,5 +1,6 @@
 """A trial from its trial file to the final analysis, with what goes wrong: a small rehearsal, and one of 120 people."""
 
+import contextlib
 import dataclasses
 import re
 import shutil
@@ -199,3 +200,12 @@ def test_the_command_is_the_same_to_the_byte_with_the_same_seed_and_takes_a_func
     assert (pandas.read_csv(tmp_path / "c" / "decisions.csv")["reward"].dropna() == 0.0).all()
     with pytest.raises(ValueError, match="no module:function"):
         load_model("trial.tests.test_whole_trial:nobody")
+
+
+def test_what_the_script_says_happens_once_where_the_decisions_of_two_zones_interleave(tmp_path):
+    """With three decisions a day, the second one in Berlin is due before the first one in New York."""
+    trial = Trial.parse(TRIAL.replace("horizon = 2", "horizon = 3"))
+    with contextlib.closing(FlakyDatabase(tmp_path / "trial.db")) as store:
+        player = Player(trial, store, simple_model(trial), TROUBLE, people=10, days=6, seed=0)
+        player.play()
+    assert (player.counts["start"], player.counts["withdraw"], player.counts["erase"]) == (3, 2, 1)

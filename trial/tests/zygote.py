@@ -1,7 +1,7 @@
 """`python -m trial.tests.zygote`: starts services by forking, so that a start takes no time, for tests that kill them.
 
-Reads lines `DATABASE SOCKET`, and answers each with the process number of a service that listens on the socket: a line
-of JSON [name, body, key] is answered by a line of JSON [status, text].
+Reads lines `DATABASE SOCKET [KEYS]`, and answers each with the process number of a service that listens on the socket:
+a line of JSON [name, body, key] is answered by a line of JSON [status, text].
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def answered(service, line):
         return [503, str(error)]
 
 
-def serve(database, address):
+def serve(database, address, keys=None):
     """Answer calls on a socket until the end."""
-    service = Service(Desk(trial(), Database(database)))
+    service = Service(Desk(trial(), Database(database, keys=keys)))
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(50)
@@ -57,11 +57,11 @@ def main():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     desk().call("open", {"person": "p", "context": person(1)})  # compiles
     for line in sys.stdin:
-        database, address = line.split()
+        words = line.split()
         child = os.fork()
         if not child:
             try:
-                serve(database, address)
+                serve(*words)
             except BaseException as error:
                 print(f"a service ended: {error!r}", file=sys.stderr, flush=True)
             os._exit(1)

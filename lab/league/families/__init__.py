@@ -25,6 +25,7 @@ def _lab(kind: str, oracles: Any, episodes: int, **options: Any) -> Family:
 
     def make(generator: np.random.Generator) -> ContextualMDP:
         world: ContextualMDP = build_world(kind, options, seed=int(generator.integers(2**31)), episodes=episodes)
+        world.support = None  # nobody is told which transitions are possible: not all agents could use it
         return world
 
     return Family(make, oracles, episodes, f"omg_lab.worlds: {kind}")

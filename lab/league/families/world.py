@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp import ContextualMDP, Space, TabularMDP
 from omg_cmdp.contexts import Context
-from omg_cmdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import FloatArray
 
 Tables = Callable[[Context], FloatArray]
 
@@ -18,7 +18,7 @@ Tables = Callable[[Context], FloatArray]
 class TableWorld(ContextualMDP):
     """One MDP for each context: labels 0, 1, …, or the rows of `vectors`.
 
-    `support` and `return_range` are what every agent is told. `classes` are the functions of a finite class, for
+    `return_range` is what every agent is told. `classes` are the functions of a finite class, for
     rewards (C, N, S, A) and transitions (C, M, S, A, S).
     """
 
@@ -27,11 +27,10 @@ class TableWorld(ContextualMDP):
         mdps: Sequence[TabularMDP],
         *,
         vectors: FloatArray | None = None,
-        support: BoolArray | None = None,
         return_range: tuple[float, float] | None = None,
         classes: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
-        self.space, self.support, self.return_range = mdps[0].space, support, return_range
+        self.space, self.return_range = mdps[0].space, return_range
         self.contexts = tuple(range(len(mdps))) if vectors is None else tuple(vectors)
         self._mdps = {self._key(context): mdp for context, mdp in zip(self.contexts, mdps, strict=True)}
         if classes is not None:

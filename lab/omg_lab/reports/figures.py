@@ -12,9 +12,9 @@ import numpy as np
 from omg_cmdp.drawing import INK
 from omg_cmdp.validation import FloatArray
 from omg_lab.reports.drawing import Figure, canvas, legend, logarithmic, looks, thinned
-from omg_lab.reports.formats import count, exponent, number
+from omg_lab.reports.formats import count, number
 from omg_lab.reports.scenarios import Scenario
-from omg_lab.reports.statistics import NO_REGRET, Band, fitted_slope, simultaneous_band
+from omg_lab.reports.statistics import Band, simultaneous_band
 from omg_lab.reports.words import say
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ SPREAD = 20.0
 def comparing_figures(scenario: Scenario) -> list[Figure]:
     """Return the figures that compare agents, in the order of a report."""
     drawn = [totals(scenario), course(scenario)]
-    if scenario.budgeted:
-        return [*drawn, spending(scenario)]
-    grows = scenario.exact and scenario.episodes > 1
-    return [*drawn, rates(scenario)] if grows and scenario.finals.to_numpy().any() else drawn
+    return [*drawn, spending(scenario)] if scenario.budgeted else drawn
 
 
 def totals(scenario: Scenario) -> Figure:
@@ -153,25 +150,3 @@ def _apart(scenario: Scenario, bands: dict[str, tuple[FloatArray, Band]]) -> str
     first = len(apart) - int(np.argmin(apart[::-1])) if not apart.all() else 0
     since = round(episodes[first]) if apart[-1] else None
     return say("bands_apart", focus=focus, rival=rival, seeds=len(scenario.finals), since=since, below=below)
-
-
-def rates(scenario: Scenario) -> Figure:
-    """Draw the mean curves on logarithmic axes, where a power of t is a straight line, with the slopes fitted."""
-    styles, slopes = looks(scenario.everyone), {}
-    with canvas() as (drawn, axes):
-        for agent in scenario.agents:
-            episodes, values = scenario.curves(agent, "cumulative_regret")
-            mean, shown = values.mean(axis=0), thinned(len(episodes), geometric=True)
-            slopes[agent] = found = fitted_slope(values, episodes=episodes)
-            slope = exponent(found.slope, found.low, found.high)
-            drawn_at = shown[mean[shown] > NO_REGRET]  # the others have no logarithm
-            look = styles[agent] if len(drawn_at) else {}  # matplotlib cannot mark a line without points
-            axes.plot(episodes[drawn_at], mean[drawn_at], label=f"{agent}: {slope}", **look)
-            if agent == scenario.focus and mean[-1] > NO_REGRET:
-                ends = episodes[[0, -1]]
-                axes.plot(ends, mean[-1] * np.sqrt(ends / ends[-1]), **REFERENCE)
-        axes.set(xlabel="episode", ylabel="cumulative regret")
-        logarithmic(axes.xaxis, axes.yaxis)
-        legend(drawn, axes, columns=1, title="slope and its 95 % interval")
-    caption = say("growth", focus=scenario.focus, found=slopes[scenario.focus])
-    return Figure(name=f"{scenario.name}-rates", title="How fast regret grows", caption=caption, canvas=drawn)

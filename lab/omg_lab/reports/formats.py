@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 THIN = "\N{NARROW NO-BREAK SPACE}"
@@ -26,15 +26,6 @@ def number(value: float) -> str:
     if size >= 99.95:
         return sign + count(round(size))
     return f"{sign}{size:.{2 - math.floor(math.log10(size * 1.0005))}f}"
-
-
-def hundredths(value: float) -> str:
-    """Return two digits after the point.
-
-    >>> hundredths(-0.001), hundredths(-0.251), hundredths(math.nan)
-    ('0.00', '−0.25', '–')
-    """
-    return "–" if math.isnan(value) else f"{value:z.2f}".replace("-", "−")
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -75,32 +66,23 @@ def count(value: int) -> str:
     return f"{value:,}".replace(",", THIN) if value >= 1000 else str(value)
 
 
-def estimate(mean: float, low: float, high: float, digits: Callable[[float], str] = number) -> str:
+def estimate(mean: float, low: float, high: float) -> str:
     """Return a mean with its 95 % interval, in words; a single seed has none.
 
     >>> estimate(41.0, 36.2, 45.8), estimate(41.0, math.nan, math.nan)
     ('41.0 (95 % interval 36.2 to 45.8)', '41.0 (a single seed)')
     """
-    text = "a single seed" if math.isnan(low) else f"95 % interval {interval(low, high, digits)}"
-    return f"{digits(mean)} ({text})"
+    text = "a single seed" if math.isnan(low) else f"95 % interval {interval(low, high)}"
+    return f"{number(mean)} ({text})"
 
 
-def exponent(slope: float, low: float, high: float) -> str:
-    """Return a fitted exponent with its interval, for a legend.
-
-    >>> exponent(0.5, 0.25, 0.75), exponent(0.5, math.nan, math.nan)
-    ('0.50 (0.25 to 0.75)', '0.50')
-    """
-    return hundredths(slope) + ("" if math.isnan(low) else f" ({interval(low, high, hundredths)})")
-
-
-def interval(low: float, high: float, digits: Callable[[float], str] = number) -> str:
+def interval(low: float, high: float) -> str:
     """Return an interval in words; a single seed has none.
 
     >>> interval(36.2, 45.8), interval(math.nan, math.nan)
     ('36.2 to 45.8', '–')
     """
-    return "–" if math.isnan(low) else f"{digits(low)} to {digits(high)}"
+    return "–" if math.isnan(low) else f"{number(low)} to {number(high)}"
 
 
 def chance(p: float) -> str:

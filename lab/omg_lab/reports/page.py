@@ -2,7 +2,7 @@
 
 report.html            no network, no scripts; for a phone, a wide screen and print, light and dark
 figures/NAME.pdf       each figure, for a paper
-tables/NAME.csv, .tex  each table
+tables/NAME.csv        each table
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from omg_lab.reports.drawing import Figure
 from omg_lab.reports.figures import comparing_figures
 from omg_lab.reports.formats import count, listing
 from omg_lab.reports.policies import shown_policies
-from omg_lab.reports.rates import Sweep, rate_figure, rate_sentence, rate_table, sweeps
 from omg_lab.reports.scenarios import Scenario, Together, scenarios
 from omg_lab.reports.sentences import (
     agent_sentences,
@@ -55,18 +54,18 @@ class ReportSection(NamedTuple):
 def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     """Write the report of `results` into `directory`, and return the path of its page."""
     folder, plan = Path(directory), unchecked_plan(results.configuration)
-    found, varied = scenarios(results), sweeps(results)
+    found = scenarios(results)
     for name in ("figures", "tables"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     page = render(
         "report.html",
         title=title(results.configuration),
         subtitle=_subtitle(results.configuration),
-        headline=_headline(results, found, varied),
+        headline=_headline(results, found),
         ran={table: getattr(plan, table) for table in TABLES},
         omg=next((part.name for part in plan.agents if part.kind == "omg"), None),
         describe=_description,
-        sections=_saved(_sections(results, found, varied), folder),
+        sections=_saved(_sections(results, found), folder),
         **_origin(results, found),
     )
     with whole_file(folder / "report.html") as temporary:
@@ -83,11 +82,8 @@ def _saved(sections: Iterator[ReportSection], folder: Path) -> Iterator[ReportSe
         yield section
 
 
-def _sections(results: Results, found: Sequence[Scenario], varied: Sequence[Sweep]) -> Iterator[ReportSection]:
+def _sections(results: Results, found: Sequence[Scenario]) -> Iterator[ReportSection]:
     exact = [scenario for scenario in found if scenario.exact]
-    if varied:
-        drawn = [rate_figure(sweep) for sweep in varied]
-        yield ReportSection("How regret grows", "rates", parts=[drawn, *map(rate_table, varied)])
     if len(exact) > 1 and len((together := Together.of(exact)).finals):
         won = Counter(scenario.agents[0] for scenario in exact)
         best = listing([f"{agent} in {many}" for agent, many in won.most_common()])
@@ -104,14 +100,12 @@ def _sections(results: Results, found: Sequence[Scenario], varied: Sequence[Swee
             )
         if each.exact and (figures := agent_figures(each)):
             yield ReportSection(f"Inside {each.focus}", words=agent_sentences(each), parts=[figures])
-        pictures, tables, reading = shown_policies(each, {} if varied else results.policies)
+        pictures, tables, reading = shown_policies(each, results.policies)
         if pictures:
             yield ReportSection(f"What {each.focus} would do now", words=[reading], parts=[pictures, *tables])
 
 
-def _headline(results: Results, found: Sequence[Scenario], varied: Sequence[Sweep]) -> str:
-    if varied:
-        return " ".join(rate_sentence(sweep) for sweep in varied)
+def _headline(results: Results, found: Sequence[Scenario]) -> str:
     if not found:
         return say("nothing_to_show", finished=len(results.runs))
     exact = [scenario for scenario in found if scenario.exact]
@@ -139,8 +133,7 @@ def _missing(results: Results, found: Sequence[Scenario]) -> Iterator[str]:
 def _subtitle(configuration: Mapping[str, Any]) -> str:
     sizes = [(len(configuration[table]), table) for table in SINGULAR]
     grid = " × ".join(f"{many} {table if many > 1 else SINGULAR[table]}" for many, table in sizes)
-    vary, episodes = list(configuration["vary"]), count(configuration["episodes"])
-    text = f"{grid}, in several sizes {listing(vary)}" if vary else f"{grid}, {episodes} episodes each"
+    text = f"{grid}, {count(configuration['episodes'])} episodes each"
     if late := configuration.get("delay"):
         text += f", feedback {f'{count(late)} episodes late' if isinstance(late, int) else f'late ({_options(late)})'}"
     rest = sentences(configuration["description"])[1]

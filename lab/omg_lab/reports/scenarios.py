@@ -214,7 +214,7 @@ def scenarios(results: Results, log: pandas.DataFrame | None = None) -> list[Sce
     if results.runs.empty:
         return []
     configuration, key = results.configuration, ["world", "adversary"]
-    worlds = [world.name for world in unchecked_plan(configuration).sized_worlds()]
+    worlds = [world.name for world in unchecked_plan(configuration).worlds]
     # What earlier versions stored lacks this column; rewards are in [0, 1] where there is regret.
     most = (results.runs["horizon"] * results.runs["episodes"]).where(results.runs["regret"].notna())
     every = results.runs.assign(largest_difference=results.runs.get("largest_difference", most).fillna(most))

@@ -1,4 +1,4 @@
-"""Statistics of a few seeds: bands, intervals and slopes for the mean, each with its assumption.
+"""Statistics of a few seeds: bands and intervals for the mean, each with its assumption.
 
 Everything takes a row per seed and treats the seeds as independent draws. Intervals are Student's: exact for Gaussian
 seeds, good for symmetric ones, and too short for skewed ones. Measured: a 95 % interval of 6 log-normal seeds covers 82
@@ -35,25 +35,6 @@ class Interval(NamedTuple):
     mean: float
     low: float
     high: float
-
-
-class Slope(NamedTuple):
-    """The mean slope of the seeds in log-log coordinates, and the interval for it."""
-
-    slope: float
-    low: float
-    high: float
-    by_seed: FloatArray
-    """The slope of each seed; NaN where it has none."""
-    left_out: int
-    """The number of seeds without a slope: their regret is zero at some points and not at others."""
-
-    def refutes(self, exponent: float) -> bool:
-        """Return whether regret grows faster than this exponent, by an interval that takes slopes as Gaussian.
-
-        Slower growth refutes no bound.
-        """
-        return self.low > exponent
 
 
 def finite_table(name: str, value: ArrayLike, dimensions: int) -> FloatArray:
@@ -169,90 +150,3 @@ def simultaneous_band(curves: ArrayLike, level: float = 0.95, *, increasing: boo
         below = np.maximum.accumulate(np.maximum(below, 0.0))
         above = np.minimum.accumulate(above[::-1])[::-1]
     return Band(mean, below, above, high)
-
-
-def fitted_slope(
-    curves: ArrayLike, from_fraction: float = 0.5, *, episodes: ArrayLike | None = None, level: float = 0.95
-) -> Slope:
-    """Return the slope of log regret in log t over t ≥ `from_fraction`·T: the a of a regret that grows like t^a.
-
-    Least squares for every seed, each point weighted by its share of the log t axis, so that a thinned log has the
-    slope of the whole one; then Student's interval over the slopes of the seeds, as points of one curve are far from
-    independent. It is about the mean slope over this window, which need not be the exponent at infinity.
-
-    A curve without regret in the window is flat: slope 0. One whose first regret falls inside the window has no slope;
-    `left_out` counts such seeds, and the interval leaves them out.
-
-    Parameters
-    ----------
-    curves : array (R, T')
-        The cumulative regret, a row per seed.
-    from_fraction : float
-        The share of the episodes before the window, 0.5 by default: early episodes say little about growth.
-    episodes : array (T',), optional
-        The episodes of the columns; 1 to T' by default.
-    level : float
-        The probability with which the interval covers the mean slope, 0.95 by default.
-
-    Examples
-    --------
-    >>> t = np.arange(1, 1001)
-    >>> fitted_slope([t**0.5, 2 * t**0.5, 3 * t**0.75]).by_seed.round(6).tolist()
-    [0.5, 0.5, 0.75]
-    """
-    curves = finite_table("curves", curves, 2)
-    at = np.arange(1.0, curves.shape[1] + 1.0) if episodes is None else finite_table("episodes", episodes, 1)
-    if at.shape != curves.shape[1:] or at[0] <= 0.0 or (np.diff(at) <= 0.0).any():
-        raise ValueError(f"`episodes` must be {curves.shape[1]} positive, increasing numbers, got {episodes!r:.60}")
-    window = at >= probability("from_fraction", from_fraction) * at[-1]
-    if window.sum() < 2:
-        raise ValueError(f"`from_fraction` must leave two points or more, got {from_fraction!r} of {len(at)} points")
-    log_t = np.log(at[window])
-    steps = np.diff(log_t)
-    slopes = _log_slopes(log_t, curves[:, window], weights=np.append(steps, 0.0) + np.append(0.0, steps))
-    return _summary(slopes, probability("level", level))
-
-
-def rate(values: ArrayLike, regrets: ArrayLike, *, level: float = 0.95) -> Slope:
-    """Return the slope of log regret in the log of what was varied (T, S, A or H).
-
-    Least squares for every seed, then Student's interval over the seeds: it needs neither independent runs within a
-    seed, nor noise of one size, nor that the truth be a straight line; the slope is then that of the best line. A seed
-    without any regret has slope 0; one whose regret is zero at some values only is left out.
-
-    Parameters
-    ----------
-    values : array (K,)
-        The sizes that were tried.
-    regrets : array (R, K)
-        The regret of every seed, a row each.
-    level : float
-        The probability with which the interval covers the mean slope, 0.95 by default.
-
-    Examples
-    --------
-    >>> rate([100, 400, 1600], [[10, 20, 40], [11, 22, 44], [12, 24, 48]]).refutes(0.5)
-    False
-    """
-    values, regrets = finite_table("values", values, 1), finite_table("regrets", regrets, 2)
-    if (values <= 0.0).any() or len(np.unique(values)) < 2:
-        raise ValueError(f"`values` must be positive, and two or more of them different, got {values.tolist()!r:.60}")
-    if regrets.shape[1:] != values.shape:
-        raise ValueError(f"`regrets` must have a column per value, (R, {len(values)}), got {regrets.shape}")
-    slopes = _log_slopes(np.log(values), regrets, weights=np.ones(len(values)))
-    return _summary(slopes, probability("level", level))
-
-
-def _log_slopes(log_x: FloatArray, table: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted least-squares slope of log(row) in `log_x`, for every row of `table` (R, K)."""
-    some = table > NO_REGRET
-    logs = np.log(np.where(some, table, np.nan))
-    logs[~some.any(axis=1)] = 0.0  # no regret at all: flat
-    weighted = weights * (log_x - np.average(log_x, weights=weights))
-    return np.asarray(logs @ weighted / (weighted @ log_x))
-
-
-def _summary(slopes: FloatArray, level: float) -> Slope:
-    """Return the mean of the slopes that exist, and its interval."""
-    known = slopes[~np.isnan(slopes)]
-    return Slope(*_interval(known, level), by_seed=slopes, left_out=len(slopes) - len(known))

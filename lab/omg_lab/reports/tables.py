@@ -1,11 +1,10 @@
-"""Tables of a report: exact numbers in CSV, rounded ones in HTML and LaTeX."""
+"""Tables of a report: exact numbers in CSV, rounded ones in HTML."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,6 @@ from omg_lab.reports.comparisons import PairedComparison
 from omg_lab.reports.formats import interval, not_negative, number, percent, plural
 from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.words import ENVIRONMENT
-
-_TEX = {
-    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-    **{letter: f"\\{letter}" for letter in "&%#_${}"},
-    **{letter: f"{{{letter}}}" for letter in "[]*"},  # behind the end of a row they would be its options
-    **{"−": "$-$", "×": r"$\times$", "·": r"$\cdot$", "–": "--", "\N{NARROW NO-BREAK SPACE}": r"\,"},
-}
-_EXPONENT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 Cells = Mapping[str, Any]
 """A row of exact values by name."""
@@ -46,27 +37,15 @@ class ReportTable:
         """Return the table for a page."""
         return str(ENVIRONMENT.get_template("parts.html").module.table(self))  # type: ignore[attr-defined]
 
-    def latex(self) -> str:
-        """Return a tabular of the package booktabs."""
+    def save(self, directory: Path) -> Path:
+        """Write the table as CSV, and return its path."""
         import pandas
 
-        # pandas escapes neither "[" behind the end of a row nor the signs of our numbers, so that is done here.
-        shown = pandas.DataFrame(
-            [[_tex(text) for text in line] for line in self.lines()], columns=map(_tex, self.columns)
-        )
-        body = shown.to_latex(index=False, escape=False, column_format="l" + "r" * (len(self.columns) - 1))
-        return f"% {' '.join(self.caption.split())}\n{body}"
-
-    def save(self, directory: Path) -> list[Path]:
-        """Write the table as CSV and LaTeX, and return the paths."""
-        import pandas
-
-        paths = [directory / f"{self.name}.{kind}" for kind in ("csv", "tex")]
+        path = directory / f"{self.name}.csv"
         exact = pandas.DataFrame(self.rows).map(lambda each: csv_cell(each) if isinstance(each, str) else each)
-        for path, text in zip(paths, (exact.to_csv(index=False), self.latex()), strict=True):
-            with whole_file(path) as temporary:
-                temporary.write_text(text, encoding="utf-8")
-        return paths
+        with whole_file(path) as temporary:
+            exact.to_csv(temporary, index=False)
+        return path
 
 
 def cell(name: str, text: Callable[[Any], str] = str) -> Callable[[Cells], str]:
@@ -138,8 +117,3 @@ def comparisons_table(scenario: Scenario, pairs: Iterable[PairedComparison]) -> 
             "better on most seeds": functools.partial(verdict, "most"),
         },
     )
-
-
-def _tex(text: str) -> str:
-    escaped = "".join(_TEX.get(letter, letter) for letter in text)
-    return re.sub("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda found: f"$^{{{found[0].translate(_EXPONENT)}}}$", escaped)

@@ -104,7 +104,7 @@ def print_plan(console: Console, plan: StudyPlan, seconds: float, memory: float,
     """Print what a plan would run, how long it would take, and how much memory."""
     print_line(console, f"{plan.name}: {plan.description}")
     for table in TABLES:
-        parts = plan.sized_worlds() if table == "worlds" else getattr(plan, table)
+        parts = getattr(plan, table)
         rows = [[p.name, p.kind, ", ".join(f"{k} = {v}" for k, v in p.options.items())] for p in parts]
         print_table(console, [table, "kind", "options"], rows)
     needs = f"{datetime.timedelta(seconds=round(seconds))} and {memory / 2**30:.1f} GiB of memory"

@@ -31,11 +31,10 @@ ENVIRONMENT = jinja2.Environment(
     undefined=jinja2.StrictUndefined,
 )
 ENVIRONMENT.filters |= {
-    each.__name__: each
-    for each in (formats.chance, formats.count, formats.hundredths, formats.listing, formats.number, formats.plural)
+    each.__name__: each for each in (formats.chance, formats.count, formats.listing, formats.number, formats.plural)
 }
 ENVIRONMENT.filters["unbroken"] = unbroken
-ENVIRONMENT.globals |= {"estimate": formats.estimate, "hundredths": formats.hundredths, "percent": formats.percent}
+ENVIRONMENT.globals |= {"estimate": formats.estimate, "percent": formats.percent}
 
 
 def say(name: str, **facts: Any) -> str:

@@ -3,7 +3,7 @@
 Each pair (s, a) has what was seen of it when its number of visits last passed a power of two: n visits, the mean reward
 r̂ and the frequencies P̂. Between these moments the plan does not change, so that in T episodes a cell is planned at
 most S·A·(1 + log₂(HT)) times. Values are clipped to what can be earned, of which B is the range (H, without a
-`return_range`):
+`return_range`; less where rewards or transitions are known, as in `ucbvi.py`):
 
     Q_h = r̂ + P̂·V_{h+1} + c₁·√(Var_P̂(V_{h+1})·ι/n) + c₂·√(r̂·ι/n) + c₃·B·ι/n,    V_h = max_a Q_h, clipped,
     ι = log(4·S·A·(H + 1)·n²/δ).
@@ -40,6 +40,7 @@ from typing import final
 
 import numpy as np
 
+from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.validation import FloatArray
@@ -68,6 +69,8 @@ class MVP(BernsteinOptimist):
         The numbers c₁, c₂ and c₃ of the bonus; by default 460/9, 2√2 and 544/9, as published.
     delta : float
         The probability δ with which optimism may fail, 0.05 by default.
+    known_rewards, known_transitions : function, optional
+        From a context to the true tables, (S, A) and (S, A, S), where they are known; by default both are learned.
     reward_range, return_range
         As for every `Learner`.
 
@@ -83,12 +86,13 @@ class MVP(BernsteinOptimist):
     def _bonuses(self, tally: Tally, model: TabularMDP) -> tuple[FloatArray, FloatArray]:
         visits = tally.counts[1].sum(axis=2)
         by_variance, by_reward, by_range = (self.scale * constant for constant in self.constants)
-        tried, span = np.maximum(visits, 1.0), self.value_bounds.span
+        by_variance, by_reward = by_variance * self.learns_transitions, by_reward * self.learns_rewards
+        tried, width = np.maximum(visits, 1.0), self.width
         pairs = self.space.states * self.space.actions
         shares = np.log(4.0 * pairs * (self.space.horizon + 1) * tried**2 / self.delta) / tried  # ι/n falls in n
-        bonus = by_reward * np.sqrt(model.rewards * shares) + by_range * span * shares
-        widest = (by_reward + 0.5 * by_variance * span) * np.sqrt(shares) + by_range * span * shares
-        base = np.where(visits > 0.0, model.rewards + bonus, self.space.horizon + widest)
+        bonus = by_reward * np.sqrt(model.rewards * shares) + by_range * width * shares
+        widest = (by_reward + 0.5 * by_variance * width) * np.sqrt(shares) + by_range * width * shares
+        base = model.rewards + np.where(visits > 0.0, bonus, self.hope + widest)
         return base, np.where(visits > 0.0, by_variance * np.sqrt(shares), 0.0)
 
     def _empty_tally(self) -> Tally:
@@ -103,5 +107,5 @@ class MVP(BernsteinOptimist):
         for tables in tally:
             tables[1][doubled] = tables[0][doubled]
 
-    def _model(self, tally: Tally) -> TabularMDP:
-        return super()._model(Tally(tally.counts[1], tally.rewards[1]))
+    def _model(self, tally: Tally, context: Context) -> TabularMDP:
+        return super()._model(Tally(tally.counts[1], tally.rewards[1]), context)

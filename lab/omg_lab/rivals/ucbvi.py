@@ -8,7 +8,8 @@ s')/N(s, a) and a bonus, in episode t with L = log(5·S·A·H·t/δ); V_h = max_
                         + √((8/N)·Σ_s' P̂(s')·min(100²·H³S²A·L²/N(s'), H²))
 
 A pair with N = 0 gets more than any tried pair can be worth. The model is stationary. With a `return_range` values are
-clipped to what it leaves, and the H of the bonus is their range.
+clipped to what it leaves, and the H of the bonus is their range. Where rewards are known they are not estimated, and H
+is the range of V_{h+1} alone; where transitions are known it is that of r, 1, and the terms with V are not there.
 
 Theory. f̂ + P̂·V*_{h+1} is the mean of N independent numbers in [0, H]: by Hoeffding's inequality the bonus with c = 1
 covers its error except with probability exp(-2L) for each (h, s, a, N), in all H·δ²/(15·S·A) at most. Otherwise, in a
@@ -62,11 +63,11 @@ class Hoeffding(Optimist):
     """An agent with Hoeffding's bonus."""
 
     def bonus(self, visits: FloatArray) -> FloatArray:
-        """Return c·H·√(L/N) for N = `visits`; where N = 0, more than any tried pair can be worth."""
+        """Return c·H·√(L/N) for N = `visits`, H the `width`; where N = 0, more than any tried pair can be worth."""
         visits = float_table("visits", visits)
         in_range("visits", visits, 0.0, np.inf)
-        widest = self.scale * self.value_bounds.span * math.sqrt(self.logarithm())
-        return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), self.space.horizon + widest)
+        widest = self.scale * self.width * math.sqrt(self.logarithm())
+        return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), self.hope + widest)
 
 
 @final
@@ -83,6 +84,8 @@ class UCBVI(Hoeffding):
         The constant c of the bonus, to be tuned: 1, the default, is the theory's; smaller ones such as 0.05 do better.
     delta : float
         The probability δ with which optimism may fail, 0.05 by default.
+    known_rewards, known_transitions : function, optional
+        From a context to the true tables, (S, A) and (S, A, S), where they are known; by default both are learned.
     reward_range, return_range
         As for every `Learner`.
 
@@ -96,7 +99,7 @@ class UCBVI(Hoeffding):
     def decide(self, context: Context) -> Decision:
         """Return an optimal policy, deterministic, of the cell's model with bonuses."""
         tally = self.tally(context)
-        model = self._model(tally)
+        model = self._model(tally, context)
         optimistic = model.rewards + self.bonus(tally.counts.sum(axis=2))
         return Decision(policy=best_response(model, optimistic[None], bounds=self.value_bounds)[0], model=model)
 
@@ -111,15 +114,16 @@ class BernsteinOptimist(Optimist):
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal with the bonuses."""
         tally = self.tally(context)
-        return Decision(policy=self._plan(tally)[0], model=self._model(tally))
+        model = self._model(tally, context)
+        return Decision(policy=self._plan(tally, model)[0], model=model)
 
     def optimistic_values(self, context: Context) -> FloatArray:
         """Return V, (H + 1, S)."""
-        return self._plan(self.tally(context))[1]
+        tally = self.tally(context)
+        return self._plan(tally, self._model(tally, context))[1]
 
-    def _plan(self, tally: Tally) -> tuple[FloatArray, FloatArray]:
+    def _plan(self, tally: Tally, model: TabularMDP) -> tuple[FloatArray, FloatArray]:
         """Return a policy (H, S, A), optimal for Q = base + P̂·V + roots·√Var(V), and its values (H + 1, S)."""
-        model = self._model(tally)
         base, roots = self._bonuses(tally, model)
         transitions = model.transitions
 
@@ -146,6 +150,8 @@ class UCBVIBF(BernsteinOptimist):
         A factor of the whole bonus, to be tuned; 1 by default.
     constants : tuple of three floats
         The numbers of the bonus; by default 8, 14/3 and 100², as published.
+    known_rewards, known_transitions : function, optional
+        From a context to the true tables, (S, A) and (S, A, S), where they are known; by default both are learned.
     reward_range, return_range
         As for every `Learner`.
 
@@ -165,8 +171,11 @@ class UCBVIBF(BernsteinOptimist):
         span, tried = self.value_bounds.span, np.maximum(visits, 1.0)
         roots = self.scale * np.sqrt(by_variance * logarithm / tried)
         visited = by_visits * horizon * (states * logarithm) ** 2 * actions / np.maximum(visits.sum(axis=1), 1.0)
-        unsure = model.transitions @ np.minimum(visited, 1.0)
-        bonus = roots * np.sqrt(model.rewards * (1.0 - model.rewards))
-        bonus += self.scale * span * (by_range * logarithm / tried + np.sqrt(by_variance * unsure / tried))
-        widest = roots * (0.5 + 0.5 * span) + self.scale * span * (by_range * logarithm + math.sqrt(by_variance))
-        return np.where(visits > 0.0, model.rewards + bonus, horizon + widest), np.where(visits > 0.0, roots, 0.0)
+        unsure = self.learns_transitions * (model.transitions @ np.minimum(visited, 1.0))
+        bonus = self.learns_rewards * roots * np.sqrt(model.rewards * (1.0 - model.rewards))
+        bonus += self.scale * (self.width * by_range * logarithm / tried + span * np.sqrt(by_variance * unsure / tried))
+        following = self.learns_transitions * span
+        widest = 0.5 * roots * (self.learns_rewards + following)
+        widest += self.scale * (self.width * by_range * logarithm + following * math.sqrt(by_variance))
+        base = model.rewards + np.where(visits > 0.0, bonus, self.hope + widest)
+        return base, np.where(visits > 0.0, self.learns_transitions * roots, 0.0)

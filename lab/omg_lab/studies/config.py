@@ -10,8 +10,6 @@
 
     [worlds.NAME]  [adversaries.NAME]  [agents.NAME]     kind = "..." (by default NAME itself), and its options
 
-    [vary]  H = [2, 4, 8]    for rates: worlds in other sizes of T, S, A or H; [] for values around each world's own
-
 A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, which
 contexts a report is to `show` policies for, and the `state_names`, `action_names` and `feature_names` there. Before a
 plan is returned, everything is built once, and every agent answers a context and those to show: mistakes are found
@@ -22,7 +20,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -40,7 +37,6 @@ from omg_lab.studies.options import check_options
 from omg_lab.studies.outside.folder import Folder, told
 from omg_lab.studies.overrides import Override, StudyDocument
 from omg_lab.studies.plan import TABLES, StudyPlan, slug
-from omg_lab.studies.variations import SIZES, sizes_of
 
 SUPPLIED = ("seed", "episodes")
 """Options that a run supplies unless they are given."""
@@ -63,11 +59,11 @@ def presets() -> dict[str, str]:
     return {Path(file.name).stem: file.read_text(encoding="utf-8") for file in files if file.name.endswith(".toml")}
 
 
-def load_plan(source: str, overrides: Sequence[Override] = (), *, vary: Sequence[str] = ()) -> StudyPlan:
+def load_plan(source: str, overrides: Sequence[Override] = ()) -> StudyPlan:
     """Return the plan of a preset, or of a file."""
     known = presets()
     if source in known:
-        return read_plan(known[source], overrides, name=source, vary=vary)
+        return read_plan(known[source], overrides, name=source)
     path = Path(source)
     if path.suffix != ".toml" and not path.is_file():
         raise FileError(f"{source!r} is neither a preset nor a file; {nearest(source, known)}")
@@ -75,7 +71,7 @@ def load_plan(source: str, overrides: Sequence[Override] = (), *, vary: Sequence
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise FileError(f"{source}: {error}") from None
-    return read_plan(text, overrides, name=path.stem, file=source, vary=vary, folder=Folder.of(path))
+    return read_plan(text, overrides, name=path.stem, file=source, folder=Folder.of(path))
 
 
 def read_plan(
@@ -84,13 +80,10 @@ def read_plan(
     *,
     name: str = "study",
     file: str = "",
-    vary: Sequence[str] = (),
     folder: Folder | None = None,
 ) -> StudyPlan:
-    """Return the plan that `text` describes, checked. If `vary` is given, only these sizes are varied."""
+    """Return the plan that `text` describes, checked."""
     document = StudyDocument(text, overrides, file or name)
-    if vary:
-        document.vary_only(vary)
     try:
         return checked_plan({"name": name, **document.content}, folder)
     except FileError as error:
@@ -122,7 +115,7 @@ def unchecked_plan(content: Mapping[str, Any], folder: Folder | None = None) -> 
     values |= {table: _parts(content, table, folder) for table in TABLES}
     plan = StudyPlan(**{"checkpoint": usual, **values}, folder=folder)
     _check_sizes(plan)
-    runs = len(plan.seeds) * len(plan.sized_worlds()) * len(plan.adversaries) * len(plan.agents)
+    runs = len(plan.seeds) * len(plan.worlds) * len(plan.adversaries) * len(plan.agents)
     if runs > MOST_RUNS:
         raise FileError(f"there must be at most {MOST_RUNS} runs, got {runs}", ("seeds",))
     return plan
@@ -175,17 +168,6 @@ def _delay(key: str, value: Any) -> Any:
     return value
 
 
-def _vary(key: str, table: Any) -> dict[str, tuple[int, ...]]:
-    for size, values in _table(key, table).items():
-        if size not in SIZES:
-            raise FileError(f"there is no size {size!r}; there are {', '.join(SIZES)}", (size,))
-        listed = values if isinstance(values, list) else [None]
-        if any(type(each) is not int or each < 1 for each in listed) or not len(set(listed)) == len(listed) != 1:
-            rule = "must be [], or two or more different integers of at least 1"
-            raise FileError(f"`{size}` {rule}, got {values!r:.60}", (size,))
-    return {size: tuple(values) for size, values in table.items()}
-
-
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
     "description": _text,
@@ -196,21 +178,17 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "propensities": _switch,
     "ceiling": _switch,
     "delay": _delay,
-    "vary": _vary,
 }
 """The keys of a study beside its tables, each with the function that checks its value, or refuses it."""
 
 
 def _check_sizes(plan: StudyPlan) -> None:
-    """Refuse sizes that a world does not have, and names that are no names of different files."""
-    for world, size in itertools.product(plan.worlds, plan.vary):
-        if SIZES[size] not in sizes_of(world):
-            raise FileError(f"the world {world.name!r} has no size {size} that can be varied", ("vary", size))
-    for world in plan.sized_worlds():
+    """Refuse too many checkpoints, and names that are no names of different files."""
+    for world in plan.worlds:
         if world.options.get("episodes", plan.episodes) > MOST_PARTS * plan.checkpoint:
             raise FileError(f"`checkpoint` must leave at most {MOST_PARTS} checkpoints, got {plan.checkpoint}")
     longest = ""
-    for table, parts in zip(TABLES, (plan.sized_worlds(), plan.adversaries, plan.agents), strict=True):
+    for table, parts in zip(TABLES, (plan.worlds, plan.adversaries, plan.agents), strict=True):
         names: dict[str, str] = {}
         for part in parts:
             first = names.setdefault(slug(part.name), part.name)
@@ -256,7 +234,7 @@ def _part(table: str, name: str, entry: Any, folder: Folder | None) -> Part:
 def build_everything_once(plan: StudyPlan) -> None:
     """Build every world, every adversary and agent for every world, and let each agent answer a context."""
     first = plan.tasks()[0]
-    for world in plan.sized_worlds():
+    for world in plan.worlds:
         with _blamed("worlds", world):
             task = dataclasses.replace(first, world=world)
             setting = task.setting()

@@ -46,7 +46,7 @@ def stored_plan(store: StudyStore, study: Mapping[str, Any]) -> StudyPlan:
 
 def _merged(old: dict[str, Any], new: dict[str, Any], directory: Path) -> dict[str, Any]:
     """Return both configurations as one."""
-    for key in ("episodes", "seed", "propensities", "ceiling", "vary", "delay"):
+    for key in ("episodes", "seed", "propensities", "ceiling", "delay"):
         if old[key] != new[key]:
             raise FileError(f"{directory} holds a study with {key} = {old[key]}, not {new[key]}")
     for table in TABLES:

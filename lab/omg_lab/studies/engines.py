@@ -1,4 +1,4 @@
-"""The engines that play the runs of a study: in this process, on the cores of this machine, or on a Ray cluster.
+"""The engines that play the runs of a study: in this process, or on the cores of this machine.
 
 A task is a whole run, which writes its own files. So every engine gives the same numbers bit for bit, and when a worker
 dies, only the episodes since its last checkpoint are played again. Each worker has one thread.
@@ -13,7 +13,7 @@ import collections
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from multiprocessing import connection, get_context, resource_tracker
 from typing import TYPE_CHECKING, Any, final
 
@@ -145,72 +145,16 @@ def _serve(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
         except OSError:
             raise SystemExit from None  # no `Exception`, which would count as an error of the run
 
-    _work(tasks(), directory, report)
-
-
-def _work(tasks: Iterable[Task], directory: os.PathLike[str], report: Callable[[Event | FileError], None]) -> None:
-    """Play `tasks` in a process of their own; an error about the study's files, which ends it, is reported."""
     with one_thread():
-        for task in tasks:
+        for task in tasks():
             try:
                 play(task, StudyStore(directory), report)
-            except FileError as error:
+            except FileError as error:  # about the study's files: it ends the study
                 report(error)
 
 
-@final
-class Ray:
-    """A Ray cluster whose nodes all see the directory of the study under the same path."""
-
-    def __init__(self, address: str | None = None) -> None:
-        self.address = address
-
-    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
-        """Play all `tasks`; Ray retries those whose worker or node dies."""
-        import ray
-
-        ray.init(address=self.address, log_to_driver=False, runtime_env={"env_vars": THREADS})
-        directory = store.directory.resolve()
-        remote = ray.remote(num_cpus=1, max_retries=MOST_LOSSES)(_play_alone)
-        pending = {remote.remote(task, directory): task for task in tasks}
-        try:
-            while pending:
-                for each in ray.wait(list(pending), num_returns=1, timeout=1.0)[0]:
-                    task = pending.pop(each)
-                    try:
-                        event: Event | FileError = ray.get(each)
-                    except ray.exceptions.RayError as error:
-                        give_up(task, store, str(error))
-                        event = Failed(task.name, f"{type(error).__name__}: its worker was lost")
-                    if isinstance(event, FileError):
-                        raise event
-                    report(event)
-                for task in pending.values():
-                    if parts := len(store.parts(task.name)):
-                        report(Progress(task.name, min(task.episodes, parts * task.plan.checkpoint), float("nan")))
-        finally:
-            for each in pending:
-                ray.cancel(each, force=True)
-            ray.shutdown()
-
-
-def _play_alone(task: Task, directory: os.PathLike[str]) -> Event | FileError:
-    """Play a run, and return its last event, or the error about the study's files that ended it."""
-    events: collections.deque[Event | FileError] = collections.deque(maxlen=1)
-    _work([task], directory, events.append)
-    return events[0]
-
-
-Engine = Serial | Local | Ray
-
-
-def named(name: str, workers: int | None, address: str | None) -> Engine:
-    """Return the engine of the command line."""
-    if name == "ray":
-        return Ray(address)
-    if name != "local" or address is not None:
-        wrong = f"--engine {name}" if name != "local" else f"--address {address}"
-        raise FileError(f"{wrong}: must be --engine local, or --engine ray, with or without --address")
+def of_workers(workers: int | None) -> Serial | Local:
+    """Return the engine with this number of processes; by default one for each core."""
     count = workers or cores()
     return Serial() if count == 1 else Local(count)
 

@@ -16,7 +16,7 @@ REQUIRED = inspect.Parameter.empty
 
 SUPPLIED = frozenset(
     {"space", "contexts", "mdp", "features", "reward_oracle", "dynamics_oracle", "reward_range", "world"}
-    | {"costs", "budgets"}
+    | {"costs", "budgets", "known_rewards", "known_transitions"}
 )
 """Arguments that the world decides, and no study file."""
 

@@ -24,6 +24,7 @@ and basis know the `support` of a world that has one.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,9 +35,9 @@ from omg_cmdp import oracles
 from omg_cmdp.agents.building import arguments_of
 from omg_cmdp.contexts import Context, context_numbers, context_vectors, table_label
 from omg_cmdp.environments import ContextualMDP
-from omg_cmdp.oracles import adapters
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
 from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.cells import true_rewards, true_transitions
 from omg_lab.studies.options import check_options
 from omg_lab.studies.outside.folder import Folder, is_outside
 
@@ -44,10 +45,9 @@ OTHER_NAMES = {"Count": "counts", "Epoch": "epochs", "OfflineFinite": "offline",
 """Kinds that are not called like their classes."""
 
 
-def _kinds(part: str) -> dict[str, type | str]:
-    """Return the classes `…Rewards` or `…Dynamics` by their kinds; of an adapter the name, which is imported late."""
-    made = {name: vars(oracles)[name] for name in oracles.__all__} | {name: name for name in adapters.__all__}
-    stems = {name.removesuffix(part): each for name, each in made.items() if name.endswith(part) and name != part}
+def _kinds(part: str) -> dict[str, type]:
+    """Return the classes `…Rewards` or `…Dynamics` by their kinds."""
+    stems = {name.removesuffix(part): vars(oracles)[name] for name in oracles.__all__ if name.endswith(part)}
     return {OTHER_NAMES.get(stem, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem).lower()): stems[stem] for stem in stems}
 
 
@@ -118,18 +118,14 @@ def _class(part: str, name: Any, folder: Folder | None) -> Any:
     if not isinstance(name, str) or (name not in known and not (folder and is_outside(name))):
         rule = f"one of {', '.join(known)}, module:Class, or a table with such a `kind`"
         raise ValueError(f"`oracles`: {part} must be {rule}, got {name!r:.80}")
-    make = known[name] if name in known else _found(folder, name)
-    try:
-        return getattr(adapters, make) if isinstance(make, str) else make
-    except ImportError as error:
-        raise ValueError(f"`oracles`: {part} must be of a package that is installed, got {name!r}: {error}") from None
+    return known[name] if name in known else _found(folder, name)
 
 
 def _arguments(part: str, make: Any) -> dict[str, Any]:
     """Return the arguments of the constructor, with their defaults."""
     own = arguments_of(make)
-    if make.__module__.startswith(f"{adapters.__name__}."):
-        del own["forecasters"]  # of the frame, which they make themselves
+    if "forecasters" in own:  # an adapter's frame, which makes them itself
+        del own["forecasters"]
         own |= dict.fromkeys((Options if part == "rewards" else DynamicsOptions).__annotations__)
     return own
 
@@ -186,7 +182,7 @@ def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str,
     if "function" in asked:
         if not isinstance(world, ContextualMDP):
             raise ValueError("`oracles`: nothing is 'known' of a world without tables; use another kind")
-        given["function"] = lambda context: world.mdp(context).rewards if rewards else _true_transitions(world, context)
+        given["function"] = functools.partial(true_rewards if rewards else true_transitions, world)
     if "features" in asked and "features" not in own:
         features, vectors = world_mixture(world) if "bases" in asked else world_features(world)
         norm = float(np.linalg.norm(vectors, axis=1).max())
@@ -195,12 +191,6 @@ def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str,
         constant = bool(np.abs(vectors.sum(axis=1) - 1.0).max() <= 1e-8)
         given |= {"features": features, "feature_norm": norm or 1.0, "intercept": not constant, **sizes}
     return given
-
-
-def _true_transitions(world: Any, context: Context) -> FloatArray:
-    """Return the transitions; forbidden actions, which have none, lead anywhere, as an oracle must say something."""
-    rows = world.space.admissible[..., None]
-    return np.asarray(np.where(rows, world.mdp(context).transitions, 1.0 / world.space.states))
 
 
 Vectors = tuple[Callable[[Context], FloatArray], FloatArray]

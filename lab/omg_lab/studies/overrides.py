@@ -1,4 +1,4 @@
-"""Overrides of a study file from the command line: `--set KEY=VALUE`, `--episodes`, `--seeds`, `--vary`."""
+"""Overrides of a study file from the command line: `--set KEY=VALUE`, `--episodes`, `--seeds`."""
 
 from __future__ import annotations
 
@@ -39,13 +39,6 @@ class StudyDocument(Document):
         super().__init__(text, file)
         for override in overrides:
             self._apply(override)
-
-    def vary_only(self, sizes: Sequence[str]) -> None:
-        """Vary these sizes and no others, with the values of the file where it has some."""
-        known = self.content.get("vary")
-        values = known if isinstance(known, dict) else {}
-        self.content["vary"] = {size: values.get(size, []) for size in sizes}
-        self.places.update({("vary", size): f"--vary {size}" for size in sizes if size not in values})
 
     def _apply(self, override: Override) -> None:
         path = tuple(override.path.split("."))

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from omg_lab.studies.catalogue import Part, build_adversary, build_agent, build_
 from omg_lab.studies.oracles import has_class
 from omg_lab.studies.outside.folder import Folder
 from omg_lab.studies.store import digest_of
-from omg_lab.studies.variations import sized_worlds
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -144,20 +143,14 @@ class StudyPlan:
     worlds: tuple[Part, ...]
     adversaries: tuple[Part, ...]
     agents: tuple[Part, ...]
-    vary: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
-    """The sizes that are varied, T, S, A or H, and their values; () stands for values around each world's own."""
     delay: Any = 0
     """The delay of feedback in worlds that set none of their own: a number of episodes, or a table."""
     folder: Folder | None = dataclasses.field(default=None, compare=False)
     """The folder of the study file that the user has named."""
 
-    def sized_worlds(self) -> tuple[Part, ...]:
-        """Return the worlds in which runs are played: those of the file, or each in several sizes."""
-        return sized_worlds(self.worlds, self.vary, self.episodes)
-
     def tasks(self) -> tuple[Task, ...]:
         """Return all runs, seed by seed, so that agents can be compared early."""
-        grid = itertools.product(self.seeds, self.sized_worlds(), self.adversaries, self.agents)
+        grid = itertools.product(self.seeds, self.worlds, self.adversaries, self.agents)
         return tuple(
             Task(world=world, adversary=adversary, agent=agent, seed=seed, plan=self)
             for seed, world, adversary, agent in grid
@@ -167,8 +160,7 @@ class StudyPlan:
         """Return the configuration with all kinds and defaults resolved, as plain data in the form of the file."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.compare}
         parts = {table: {part.name: part.resolved() for part in plain[table]} for table in TABLES}
-        vary = {size: list(values) for size, values in self.vary.items()}
-        return {**plain, "seeds": list(self.seeds), "vary": vary, **parts}
+        return {**plain, "seeds": list(self.seeds), **parts}
 
 
 TABLES = ("worlds", "adversaries", "agents")

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from omg_cmdp.documents import FileError
 from omg_cmdp.persistence import read_arrays, whole_file, write_arrays
 
-FORMAT = 4
+FORMAT = 5
 """The version of the files; a study of another version is refused."""
 
 STUDY, RESULT, CHECKPOINT = "study", "result of a run", "checkpoint of a run"

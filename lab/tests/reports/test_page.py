@@ -77,7 +77,7 @@ def test_the_page_stands_alone(page):
 
 def test_every_figure_has_a_heading_a_picture_with_a_title_and_a_caption(page):
     figures = re.findall(r"<figure>.*?</figure>", page, flags=re.DOTALL)
-    assert len(figures) == 16
+    assert len(figures) == 14
     for figure in figures:
         assert re.search(
             r'<h4>.+</h4><svg [^>]*role="img" aria-labelledby="([^"]+)"><title id="\1">.+?</title>', figure
@@ -126,16 +126,16 @@ def test_rows_of_figures_are_full_wherever_they_are_set_side_by_side(page):
         assert {f"by-{columns}" for columns in (2, 3) if count % columns == 0} == set(classes.split())
 
 
-def test_each_figure_is_there_as_pdf_and_each_table_as_csv_and_latex(folder):
+def test_each_figure_is_there_as_pdf_and_each_table_as_csv(folder):
     figures = {path.name for path in (folder / "figures").iterdir()}
-    parts = ("totals", "regret", "rates", "exploration", "errors", *(f"policy-{x}" for x in "abc"))
+    parts = ("totals", "regret", "exploration", "errors", *(f"policy-{x}" for x in "abc"))
     assert figures == {f"{world}--iid-{part}.pdf" for world in ("treatment", "decoy") for part in parts}
     tables = {path.name for path in (folder / "tables").iterdir()}
     names = ["overview-agents"]
     names += [
         f"{world}--iid-{part}" for world in ("treatment", "decoy") for part in ("agents", "comparisons", "policies")
     ]
-    assert tables == {f"{name}.{kind}" for name in names for kind in ("csv", "tex")}
+    assert tables == {f"{name}.csv" for name in names}
 
 
 @pytest.mark.slow
@@ -336,26 +336,14 @@ def test_no_interval_of_a_regret_is_below_zero():
     assert shown(table)["95 % interval"] == ["0 to 15.9"]
 
 
-def test_latex_escapes_what_latex_reads():
-    row = {"a_b": "50 % & #1", "× c": "−3·10⁻⁷"}
-    table = ReportTable(name="x", caption="100 % of it", rows=[row], columns={name: cell(name) for name in row})
-    assert r"50 \% \& \#1 & $-$3$\cdot$10$^{-7}$ \\" in table.latex()
-    assert r"a\_b & $\times$ c \\" in table.latex()
-
-
-def test_names_are_never_live_in_latex_or_a_spreadsheet(tmp_path):
-    """`\\\\[...]` and `\\\\*` are commands in LaTeX, though a line lies between; a caption is a comment."""
-    hostile = ["=1+1", "[9cm]", "*", "+a", "-a", "@a", "\\input{x}", "a=b"]
+def test_names_are_never_live_in_a_spreadsheet(tmp_path):
+    hostile = ["=1+1", "*", "+a", "-a", "@a", "a=b"]
     raw = [{"name": name, "regret": -1.5} for name in hostile]
     columns = {"a": cell("name"), "b": lambda row: "1"}
-    table = ReportTable(name="x", caption="a\n\\input{x}", rows=raw, columns=columns)
-    lines = table.latex().splitlines()
-    assert lines[0] == "% a \\input{x}"
-    assert [line.rpartition(" & ")[0] for line in lines if line.endswith("& 1 \\\\")][1:3] == ["{[}9cm{]}", "{*}"]
-    assert not any("\\input" in line for line in lines[1:])
-    with table.save(tmp_path)[0].open(newline="") as file:
+    table = ReportTable(name="x", caption="a", rows=raw, columns=columns)
+    with table.save(tmp_path).open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["name"] for row in rows] == ["'=1+1", "[9cm]", "*", "'+a", "'-a", "'@a", "\\input{x}", "a=b"]
+    assert [row["name"] for row in rows] == ["'=1+1", "*", "'+a", "'-a", "'@a", "a=b"]
     assert {row["regret"] for row in rows} == {"-1.5"}
 
 

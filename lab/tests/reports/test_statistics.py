@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from omg_lab.reports.statistics import fitted_slope, mean_interval, rate, simultaneous_band
+from omg_lab.reports.statistics import mean_interval, simultaneous_band
 
 POINTS = np.geomspace(10.0, 1000.0, 60)
 
@@ -129,78 +129,14 @@ def test_interval_of_few_seeds_covers_more_often_than_the_bootstrap(skew, rng):
     assert theirs < 0.9  # of 0.95
 
 
-def power_curves(rng, shape, exponents, points):
-    """Return curves c·t^a·(1 + slow noise) with an exponent a for each: (*shape, T')."""
-    scale, phase = np.exp(rng.normal(size=(*shape, 1))), rng.uniform(0.0, 2.0 * np.pi, size=(*shape, 1))
-    noise = 1.0 + 0.02 * np.sin(3.0 * np.log(points) + phase)
-    return scale * points ** exponents[..., None] * noise
-
-
-@pytest.mark.parametrize("exponent", [0.5, 2.0 / 3.0, 1.0])
-def test_slope_interval_covers_the_exponent(exponent, rng):
-    studies, seeds, points = 400, 6, np.arange(1.0, 301.0)
-    curves = power_curves(rng, (studies, seeds), exponent + 0.05 * rng.normal(size=(studies, seeds)), points)
-    fits = [fitted_slope(study, 0.2, level=0.9) for study in curves]
-    covered = np.mean([fit.low <= exponent <= fit.high for fit in fits])
-    assert abs(covered - 0.9) <= 0.9 - at_least(0.9, studies)
-
-
-def test_slope_of_a_power_is_its_exponent_whatever_the_units_and_points(rng):
-    exponents = rng.uniform(0.2, 1.0, size=4)
-    for points in (np.arange(1.0, 500.0), np.unique(rng.integers(1, 10_000, size=60))):
-        curves = 7.0 * points ** exponents[:, None]
-        np.testing.assert_allclose(fitted_slope(curves, episodes=points).by_seed, exponents, rtol=1e-9)
-
-
-def test_slope_of_a_thinned_log_is_that_of_the_whole(rng):
-    episodes = np.arange(1, 20_001)
-    curves = np.cumsum(rng.uniform(size=(3, 20_000)) * episodes**-0.4, axis=1) + 20.0 * np.log(episodes)
-    kept = (episodes <= 10_000) | (episodes % 10 == 0)
-    whole, thinned = fitted_slope(curves, 0.1), fitted_slope(curves[:, kept], 0.1, episodes=episodes[kept])
-    np.testing.assert_allclose(thinned.by_seed, whole.by_seed, atol=2e-4)
-
-
-def test_seeds_without_regret_are_flat_and_seeds_with_a_late_first_one_are_left_out():
-    points = np.arange(1.0, 101.0)
-    late = np.maximum(points - 80.0, 0.0)
-    fit = fitted_slope([np.zeros(100), np.full(100, 3.0), points**0.5, late, np.full(100, 1e-13) * points])
-    np.testing.assert_allclose(fit.by_seed, [0.0, 0.0, 0.5, np.nan, 0.0], atol=1e-12)
-    assert fit.left_out == 1
-    assert fit.low < fit.slope < fit.high
-    none = fitted_slope([late])
-    assert none.left_out == 1
-    assert np.isnan(none[:3]).all()
-
-
-@pytest.mark.parametrize("exponent", [0.5, 1.5])
-def test_rate_interval_covers_the_exponent_and_refutes_smaller_ones(exponent, rng):
-    studies, seeds, values = 400, 5, np.array([2.0, 4.0, 8.0, 16.0])
-    # Noise that grows with the value and is shared within a seed.
-    noise = 0.2 * rng.normal(size=(studies, seeds, 4)) * np.arange(1, 5) + rng.normal(size=(studies, seeds, 1))
-    found = [rate(values, study, level=0.9) for study in 3.0 * values**exponent * np.exp(noise)]
-    covered = np.mean([each.low <= exponent <= each.high for each in found])
-    assert abs(covered - 0.9) <= 0.9 - at_least(0.9, studies)
-    assert np.mean([each.refutes(exponent) for each in found]) <= 1.0 - at_least(0.95, studies)
-    clear = rate(values, values**exponent * np.exp(0.01 * rng.normal(size=(5, 4))))
-    assert clear.refutes(exponent - 0.2)
-    assert not rate(values, values**exponent * np.exp(0.01 * rng.normal(size=(5, 4)))).refutes(exponent + 0.2)
-
-
-def test_rate_is_the_slope_of_numpys_line(rng):
-    values, regrets = np.array([3.0, 5.0, 20.0]), rng.uniform(1.0, 2.0, size=(4, 3))
-    lines = [np.polyfit(np.log(values), np.log(row), 1)[0] for row in regrets]
-    np.testing.assert_allclose(rate(values, regrets).by_seed, lines)
-
-
 def test_one_seed_has_a_mean_and_no_bounds():
     curve = np.arange(1.0, 5.0)
     band = simultaneous_band([curve])
     np.testing.assert_array_equal(band.mean, curve)
     assert np.isnan([*band.low, *band.high, band.critical]).all()
-    for mean, low, high in (mean_interval([2.0]), fitted_slope([curve])[:3], rate([1, 2], [[1, 2]])[:3]):
-        assert np.isfinite(mean)
-        assert np.isnan([low, high]).all()
-    assert not rate([1, 2], [[1, 2]]).refutes(0.5)
+    mean, low, high = mean_interval([2.0])
+    assert mean == 2.0
+    assert np.isnan([low, high]).all()
 
 
 @pytest.mark.parametrize(
@@ -210,11 +146,6 @@ def test_one_seed_has_a_mean_and_no_bounds():
         (lambda: simultaneous_band([[1.0, np.nan]]), r"`curves` must be finite, got nan at index \(0, 1\)"),
         (lambda: simultaneous_band([[1.0], [2.0]], 95), r"`level` must lie in \(0, 1\), got 95"),
         (lambda: mean_interval([]), "`values` must have 1 axes"),
-        (lambda: fitted_slope([[1.0, 2.0]], episodes=[2, 1]), "`episodes` must be 2 positive, increasing numbers"),
-        (lambda: fitted_slope([[1.0, 2.0]], episodes=[1]), "`episodes` must be 2 positive, increasing numbers"),
-        (lambda: fitted_slope([[1.0, 2.0]], 0.9), "`from_fraction` must leave two points or more, got 0.9 of 2"),
-        (lambda: rate([2, 2], [[1, 2]]), "`values` must be positive, and two or more of them different"),
-        (lambda: rate([1, 2], [[1, 2, 3]]), r"`regrets` must have a column per value, \(R, 2\), got \(1, 3\)"),
     ],
 )
 def test_bad_input_is_refused_by_name(call, message):

@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 from lab.tests.reports.test_page import Outline
-from lab.tests.studies.examples import VARIED, changed, results_of
+from lab.tests.studies.examples import changed, results_of
 from omg_lab.reports import drawing
 from omg_lab.reports.page import write_report
 
@@ -69,19 +69,6 @@ def test_any_part_of_a_study_has_a_report(case, episodes, tmp_path, undrawn):
         results = without_regret(results, runs[rng.uniform(size=len(runs)) < rng.choice([0.4, 1.0])])
     page = check(results, tmp_path)
     assert ("failed. Their seeds" in page) == bool(len(failed))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kept", [0.0, 0.3, 0.7])
-def test_any_part_of_a_rate_study_has_a_report(kept, tmp_path, undrawn):
-    rng, whole = np.random.default_rng(1), results_of(VARIED, episodes=6, seeds=2)
-    check(changed(whole, runs=whole.runs[rng.uniform(size=len(whole.runs)) < kept]), tmp_path)
-
-
-@pytest.mark.slow
-def test_a_rate_study_in_which_nothing_was_lost_has_a_report(tmp_path, undrawn):
-    whole = results_of(VARIED, episodes=6, seeds=2)
-    assert "grows like H to the power 0.00" in check(without_regret(whole, whole.runs), tmp_path)
 
 
 @pytest.mark.parametrize(("agents", "seeds"), [(1, 1), (1, 2), (2, 1)])

@@ -12,6 +12,7 @@ from library.tests.agents.catalogue import (
     REWARDS,
     SIZE,
     SPACES,
+    TRANSITIONS,
     VECTORS,
     build_each,
     line,
@@ -87,6 +88,10 @@ EVERY_KIND = LIBRARY_KINDS | KINDS
 OWN_STATISTICS = {
     "UCBVI, blind": (LABELS, line(UCBVI, Blind())),
     "UCBVI, per context": (LABELS, line(UCBVI, PerContext(), scale=0.1)),
+    "UCBVI, known rewards": (
+        LABELS,
+        line(UCBVI, PerContext(), scale=0.1, known_rewards=lambda context: REWARDS[context][0]),
+    ),
     "UCBVI, per vector": (VECTORS, line(UCBVI, PerContext())),
     "UCBVI, per ball": (VECTORS, line(UCBVI, PerBall(1.0), scale=0.1)),
     "UCBVI, clusters": (VECTORS, line(UCBVI, PerCentre(VECTORS[:2]))),
@@ -97,6 +102,10 @@ OWN_STATISTICS = {
     "GLM-ORL, labels": (LABELS, line(GLMORL, dimension=1, features=lambda _: [1.0])),
     "GLM-RLSVI": (VECTORS, line(GLMRLSVI, dimension=DIMENSION, link="linear", seed=3)),
     "MVP": (LABELS, line(MVP, PerContext(), scale=0.1)),
+    "MVP, known transitions": (
+        LABELS,
+        line(MVP, PerContext(), scale=0.1, known_transitions=lambda context: TRANSITIONS[context][0]),
+    ),
     "MVP, per ball": (VECTORS, line(MVP, PerBall(1.0), scale=0.1)),
     "UCBVI-BF": (LABELS, line(UCBVIBF, PerContext(), scale=0.1)),
     "OptCMDP": (LABELS, line(OptCMDP, PerContext(), scale=0.1, **LIMITS)),

@@ -37,6 +37,8 @@ USUAL = {
     "strong_convexity": 0.1,
     "smoothness": 0.4,
     "features": lambda context: np.roll(np.asarray(context, dtype=float), 1),
+    "known_rewards": lambda context: np.full((SIZE["states"], SIZE["actions"]), 0.5),
+    "known_transitions": lambda context: np.full((SIZE["states"], SIZE["actions"], SIZE["states"]), 1 / SIZE["states"]),
 }
 """Something for arguments that are None by default."""
 
@@ -80,7 +82,7 @@ def changes(kind, argument):
     """Yield (what is changed, the arguments that replace those of the call), each alone."""
     made, call = call_of(kind)
     value = call.get(argument, defaults(made)[argument])
-    usual = {"dimension": DIMENSION} if callable(USUAL.get(argument)) and kind in OWN_STATISTICS else {}
+    usual = {"dimension": DIMENSION} if argument == "features" and kind in OWN_STATISTICS else {}
     if value is None:
         yield "something for nothing", {argument: USUAL[argument], **usual}
         if argument == "return_range":
@@ -140,6 +142,9 @@ def changed(kind, argument, value):
             yield "another smoothing", oracles.FiniteDynamics(TRANSITIONS, horizon=HORIZON, smoothing=0.02)
     elif callable(value) and argument == "features":
         yield "another function", lambda context: [0.9 * float(each) for each in value(context)]
+        yield "the same function under another name", lambda context: value(context)
+    elif callable(value) and argument.startswith("known"):
+        yield "another function", lambda context: value(context)[::-1]
         yield "the same function under another name", lambda context: value(context)
     elif callable(value):
         yield "another function", lambda t: 1.001 * value(t)

@@ -45,21 +45,6 @@ seeds = {seeds}
 [agents.uniform]
 """
 
-VARIED = """
-description = "sizes"
-episodes = {episodes}
-seeds = {seeds}
-[worlds.linear]
-context_count = 4
-reward_class_size = 4
-transition_class_size = 4
-[agents.omg]
-[agents.uniform]
-[vary]
-T = [20, 40, 80]
-H = [2, 4]
-"""
-
 
 def small_plan(**changes):
     return dataclasses.replace(read_plan(SMALL, name="small"), **changes)

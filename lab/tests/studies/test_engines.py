@@ -1,15 +1,8 @@
 """The same numbers to the bit on any engine, whoever dies in between."""
 
-import contextlib
-import importlib.util
 import os
-import secrets
 import shutil
 import signal
-import socket
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +10,7 @@ import pytest
 import omg_cmdp
 from lab.tests.studies.examples import content, small_plan
 from omg_lab.studies.catalogue import Part
-from omg_lab.studies.engines import MOST_LOSSES, Local, Ray, Serial
+from omg_lab.studies.engines import MOST_LOSSES, Local, Serial
 from omg_lab.studies.results import load
 from omg_lab.studies.runner import Failed, Finished, Lost, Progress
 from omg_lab.studies.store import StudyStore, UnwritableError
@@ -129,74 +122,3 @@ def test_no_worker_outlives_the_engine(tmp_path):
         run(Local(2), small_plan(), tmp_path, stop)
     assert children() == []
     assert dict(os.environ) == before
-
-
-needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
-
-
-@pytest.fixture
-def nodes(tmp_path, monkeypatch):
-    """Yield the address of a Ray cluster on this machine, and its two nodes as processes; the first is the head."""
-    token = tmp_path / "token"
-    token.write_text(secrets.token_hex(32))
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(token))
-    monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    begun = []
-
-    def start(*arguments):
-        command = [str(Path(sys.executable).with_name("ray")), "start", *arguments, "--num-cpus=1", "--block"]
-        begun.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True))
-
-    def answers():
-        with contextlib.suppress(OSError), socket.create_connection(address.split(":"), timeout=1.0):
-            return True
-        return False
-
-    try:
-        start("--head", f"--port={address.rpartition(':')[2]}", "--include-dashboard=false")
-        while not answers():
-            assert begun[0].poll() is None
-            time.sleep(0.5)
-        start(f"--address={address}")
-        yield address, begun
-    finally:
-        for node in reversed(begun):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(node.pid, signal.SIGKILL)
-            node.wait()
-
-
-@pytest.mark.slow
-@needs_ray
-@pytest.mark.filterwarnings("ignore")
-def test_ray_gives_the_same_though_a_node_dies(nodes, tmp_path):
-    import ray
-
-    address, processes = nodes
-    plan = small_plan(episodes=2000, checkpoint=100)
-    run(Serial(), plan, tmp_path / "serial")
-    while not _two_nodes(ray, address):
-        time.sleep(1.0)
-    killed = []
-
-    def kill_one_node(event):
-        if isinstance(event, Progress) and not killed:
-            os.killpg(processes[1].pid, signal.SIGKILL)
-            killed.append(event)
-
-    events = run(Ray(address), plan, tmp_path / "ray", kill_one_node)
-    assert killed
-    assert sum(isinstance(event, Finished) for event in events) == 8
-    assert content(tmp_path / "ray") == content(tmp_path / "serial")
-
-
-def _two_nodes(ray, address):
-    ray.init(address=address, log_to_driver=False)
-    alive = [node for node in ray.nodes() if node["Alive"]]
-    ray.shutdown()
-    return len(alive) == 2

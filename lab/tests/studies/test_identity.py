@@ -300,7 +300,7 @@ FORGED_STUDIES = [
     (("configuration", "worlds", "decoy", "episodes"), "many"),
     (("configuration", "seeds"), "x"),
     (("configuration", "seeds"), [None]),
-    (("configuration", "vary"), {"H": {}}),
+    (("configuration", "vary"), {}),
     (("configuration", "delay"), {"kind": {}}),
     (("configuration", "agents"), None),
     (("configuration", "episodes"), 10**30),

@@ -262,7 +262,7 @@ def spec_of(part, name):
 
 @pytest.mark.parametrize(
     ("part", "name"),
-    [(part, name) for part, names in FURTHER.items() for name in sorted(names) if name not in ("river", "torch")],
+    [(part, name) for part, names in FURTHER.items() for name in sorted(names)],
 )
 def test_oracles_with_arguments_are_made_and_asked(part, name):
     if name in ("refitted", "sklearn"):

@@ -139,7 +139,7 @@ NAMES_OTHERS = """
 import sys
 from typer.testing import CliRunner
 from omg_lab.cli import app
-for arguments in (["report"], ["compare"], ["audit"], ["export", "--to", "obp"], ["export", "--to", "csv"]):
+for arguments in (["report"], ["compare"], ["audit"], ["export"]):
     result = CliRunner().invoke(app, [arguments[0], sys.argv[1], *arguments[1:]])
     print(arguments[0], result.exit_code, "--study" in result.output, "Traceback" in result.output)
 print(*sorted({name for name in sys.modules if name in ("ladder", "sizes", "garden")}))
@@ -157,9 +157,8 @@ def test_stored_results_import_nothing_and_the_report_tells_what_was_earned(stud
     assert lines[0] == "report 0 False False"
     assert lines[1] == "compare 0 False False"
     assert lines[2] == "audit 2 True False"
-    assert lines[3] == "export 2 True False"
-    assert lines[4] == "export 0 False False"
-    assert lines[5] == ""
+    assert lines[3] == "export 0 False False"
+    assert lines[4] == ""
     page = (results.directory / "report.html").read_text()
     assert "World garden" in page
     assert "so there is no regret" in page
@@ -181,15 +180,12 @@ def test_a_result_cannot_bring_in_another_module(study, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_audit_and_an_export_of_decisions_take_the_study_file(study):
+def test_an_audit_takes_the_study_file(study):
     path, results = study
     said = called("audit", results.directory, "--study", path, "--episodes", 5, "--runs", "timid")
     assert said.exit_code in (0, 1)
     assert "ladder--iid--timid--0: played again, equal to its log" in said.output
     assert "garden" not in said.output  # nothing is known there that could be checked
-    assert called("export", results.directory, "--to", "obp", "--study", path).exit_code == 0
-    with np.load(results.directory / "export" / "garden--iid--timid--0.npz") as decisions:
-        assert len(decisions["action"]) == results.log_of("garden--iid--timid--0")["actions"].map(len).sum()
     path.with_name("other.toml").write_text(path.read_text().replace("people = 3", "people = 4"))
     refused = called("audit", results.directory, "--study", path.with_name("other.toml"))
     assert refused.exit_code == 2

@@ -167,16 +167,13 @@ class Learner(Agent):
         parts = [f"{name} {setting(getattr(self, name))}" for name in ("reward_range", "return_range", *self.settings)]
         sizes = f"{self.space.states} states, {self.space.actions} actions, horizon {self.space.horizon}"
         tables = f"start {fingerprint(self.space.start)}, admissible {fingerprint(self.space.admissible)}"
-        if self.space.encoder is not None:
-            parts += [f"encoder's {name} {fingerprint(array)}" for name, array in sorted(self.space.encoder.items())]
         return ", ".join([type(self).__name__, sizes, tables, *parts])
 
     @final
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what was learned, the settings, the number of episodes, and the encoder of the space if it has one."""
+        """Return what was learned, the settings, and the number of episodes."""
         account = {"settings": np.array(self._settings()), "episodes_seen": np.array(float(self.episodes_seen))}
-        encoder = {f"encoder/{name}": array for name, array in (self.space.encoder or {}).items()}
-        return {**account, **encoder, **self._learned()}
+        return {**account, **self._learned()}
 
     @final
     def load_state(self, state: State) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context, Keyed, keyed
-from omg_cmdp.mdp.bellman import ValueBounds, optimal_policy
+from omg_cmdp.mdp.bellman import ValueBounds, best_response
 from omg_cmdp.mdp.budgets import MET, Budgets, best_within
 from omg_cmdp.mdp.limits import Given, limits_of
 from omg_cmdp.mdp.space import Space
@@ -92,8 +92,12 @@ class BudgetedAgent(ModelAgent):
 
     def best_policy(self, context: Context) -> FloatArray:
         """Return the best policy (H, S, A) of the agent's model within its budgets: no exploration."""
+        return self._optimum(context).policy
+
+    def _optimum(self, context: Context) -> Decision:
+        """Return the optimum of the model, within the budgets: deterministic, unless it must keep one."""
         known = keyed(context)
-        return self._best(known, self.model(known)).policy
+        return self._best(known, self.model(known))
 
     def _best(
         self, known: Keyed, model: TabularMDP, drawn: TabularMDP | None = None, bounds: ValueBounds | None = None
@@ -104,7 +108,7 @@ class BudgetedAgent(ModelAgent):
         """
         limits, source = self.limits(known), model if drawn is None else drawn
         if limits is None:
-            return Decision(policy=optimal_policy(source, bounds=bounds)[0], model=model)
+            return Decision(policy=best_response(source, source.raw[1], bounds=bounds)[0], model=model)
         best = best_within(source, limits)
         status: Status | None = Status.SOLVED if best.worst <= MET * source.horizon else Status.INFEASIBLE
         if drawn is not None:  # what it keeps in a drawn model, it need not in the mean one

@@ -13,10 +13,8 @@ safe yet.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.agents.budgets import BudgetedAgent
 from omg_cmdp.contexts import Keyed
@@ -24,7 +22,7 @@ from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.mdp.budgets import Budgets
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.persistence import State, joint_state, load_parts
+from omg_cmdp.persistence import Learned, State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.solution import Status
 from omg_cmdp.theory.ceiling.sets import Observed, PlausibleRows, VersionSpace
@@ -35,7 +33,7 @@ ROUNDS, HALVINGS = 3, 20
 """Plans that are tried, and halvings of the share of a plan that is mixed with the cheapest policy."""
 
 
-class Caution:
+class Caution(Learned):
     """What is plausible of dynamics and costs, and plans that keep the budgets in all of it. An agent keeps it."""
 
     def __init__(self, agent: BudgetedAgent, delta: float, safe_policy: FloatArray | None) -> None:
@@ -105,17 +103,14 @@ class Caution:
             return _instead(decision, otherwise, Status.UNSAFE)
         return _instead(decision, self._safe.copy(), Status.SAFE_POLICY)
 
-    def _parts(self) -> dict[str, VersionSpace]:
+    def parts(self) -> dict[str, VersionSpace]:
+        """Return what is plausible of each oracle."""
         return {str(number): each for number, each in enumerate(self._versions)}
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what is plausible."""
-        return joint_state(self._parts())
 
     def load_state(self, state: State) -> None:
         """Load what was plausible."""
         try:
-            load_parts(state, self._parts())
+            super().load_state(state)
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"`state` must be that of an agent with the same oracles, got {error!r}") from error
 

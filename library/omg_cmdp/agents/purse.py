@@ -13,22 +13,23 @@ policy of least cost is played.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from omg_cmdp.mdp.budgets import Budgets, best_mixture, least_costs
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.persistence import Learned
 from omg_cmdp.validation import FloatArray, float_table
 
 
-class Purse:
+class Purse(Learned):
     """What is left of a total budget, and at which prices it is spent. An agent keeps it.
 
     It is charged when the agent learns of an episode: while several are under way, it does not know of them yet.
     """
+
+    learned = ("left", "prices")
 
     def __init__(self, total: ArrayLike, episodes: int | None, span: float) -> None:
         self.total = float_table("total_budget", total).reshape(-1)
@@ -55,14 +56,6 @@ class Purse:
         self.left = self.left - paid
         rate = self._dearest / (np.maximum(most_costly(limits, horizon), 1e-300) * math.sqrt(self._episodes))
         self.prices = np.clip(self.prices + rate * (paid - self._share), 0.0, self._dearest)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what is left, and the prices."""
-        return {"left": self.left.copy(), "prices": self.prices.copy()}
-
-    def load_state(self, state: State) -> None:
-        """Load what is left, and the prices."""
-        self.left, self.prices = (numbers(name, state, self.total.shape) for name in ("left", "prices"))
 
 
 def most_costly(limits: Budgets, horizon: int) -> FloatArray:

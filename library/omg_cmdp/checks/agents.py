@@ -9,7 +9,6 @@ Each check works on deep copies; your agent is not changed.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,11 +18,11 @@ import numpy as np
 
 from omg_cmdp.checks.subject import (
     Bits,
+    Subject,
     accepted_contexts,
     bad_vectors,
     bits_of,
     require,
-    require_refusal,
     saved_state,
     with_last,
 )
@@ -31,41 +30,32 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.persistence import write_arrays
-from omg_cmdp.progress import Bar
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, listed, policy_table
 
 EPISODES = 6
 
 
-@dataclasses.dataclass(frozen=True)
-class AgentSubject:
-    """An agent under test, never changed itself, and contexts that it accepts."""
-
-    agent: Any
-    contexts: Sequence[Context]
+class AgentSubject(Subject):
+    """An agent under test."""
 
     @property
     def reward_range(self) -> tuple[float, float]:
         """The agent's own, or [0, 1]."""
-        low, high = self.agent.reward_range or (0.0, 1.0)
+        low, high = self.learner.reward_range or (0.0, 1.0)
         return float(low), float(high)
 
     @property
     def return_range(self) -> tuple[float, float]:
         """The agent's own, or H times that of rewards."""
         low, high = self.reward_range
-        horizon = self.agent.space.horizon
-        least, most = self.agent.return_range or (horizon * low, horizon * high)
+        horizon = self.learner.space.horizon
+        least, most = self.learner.return_range or (horizon * low, horizon * high)
         return float(least), float(most)
-
-    def fresh(self) -> Any:
-        """Return a copy."""
-        return copy.deepcopy(self.agent)
 
     def episode(self, number: int) -> Trajectory:
         """Return the random episode of this number: admissible actions, any next states, every third one truncated."""
-        generator, space = np.random.default_rng(number), self.agent.space
+        generator, space = np.random.default_rng(number), self.learner.space
         states = [int(generator.choice(space.states, p=space.start / space.start.sum()))]
         actions = []
         for _ in range(space.horizon):
@@ -74,7 +64,7 @@ class AgentSubject:
         rewards = self._earning(generator.uniform(*self.reward_range, size=space.horizon))
         context = self.contexts[number % len(self.contexts)]
         seen = int(generator.integers(1, space.horizon + 1)) if number % 3 == 2 else space.horizon
-        kinds, (low, high) = len(self.agent.cost_oracles), self.agent.cost_range
+        kinds, (low, high) = len(self.learner.cost_oracles), self.learner.cost_range
         costs = generator.uniform(low, high, size=(kinds, seen)) if kinds else None
         states, actions, rewards = states[: seen + 1], actions[:seen], rewards[:seen]
         return Trajectory(context=context, states=states, actions=actions, rewards=rewards, costs=costs)
@@ -129,16 +119,12 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None, *, progre
         known = accepted_contexts(lambda context: copy.deepcopy(agent).policy(context), _listed(agent))
     elif not (known := listed("contexts", context_rows("contexts", contexts))):
         raise ValueError("`contexts` must hold at least one context, got none")
-    subject = AgentSubject(agent, known)
-    with Bar("check_agent", len(AGENT_CHECKS), unit="rules", show=progress) as bar:
-        for check in AGENT_CHECKS:
-            check(subject)
-            bar.update()
+    AgentSubject(agent, known).run("check_agent", AGENT_CHECKS, progress)
 
 
 def check_policies_are_valid(subject: AgentSubject) -> None:
     """Policies are (H, S, A), distributions, zero on inadmissible actions: before any data, and after."""
-    for agent in (subject.fresh(), subject.train(subject.fresh())):
+    for agent in (subject.fresh(), subject.trained()):
         for context in subject.contexts:
             policy = agent.policy(context)
             _require_valid(subject, policy)
@@ -148,7 +134,7 @@ def check_policies_are_valid(subject: AgentSubject) -> None:
 
 def check_asking_changes_nothing(subject: AgentSubject) -> None:
     """`policy` is pure: asked twice, for other contexts in between, and after its answer was overwritten."""
-    agent = subject.train(subject.fresh())
+    agent = subject.trained()
     before = subject.answers(agent)
     for context in (*subject.contexts, *reversed(subject.contexts)):
         for policy in (agent.policy(context), agent.decide(context).policy):
@@ -156,7 +142,7 @@ def check_asking_changes_nothing(subject: AgentSubject) -> None:
                 policy.setflags(write=True)
                 policy[...] = 0.123
     require(before == subject.answers(agent), "asking must change nothing, nor may overwriting the answer")
-    asked, silent = subject.fresh(), subject.train(subject.fresh())
+    asked, silent = subject.fresh(), subject.trained()
     for number in range(EPISODES):
         asked.policy(subject.contexts[-1])
         subject.train(asked, [number])
@@ -165,7 +151,7 @@ def check_asking_changes_nothing(subject: AgentSubject) -> None:
 
 def check_input_is_not_kept(subject: AgentSubject) -> None:
     """An agent keeps no reference to a trajectory or its context."""
-    agent, twin = subject.fresh(), subject.train(subject.fresh())
+    agent, twin = subject.fresh(), subject.trained()
     for number in range(EPISODES):
         episode = subject.episode(number)
         given = changed(episode, context=copy.deepcopy(episode.context))
@@ -191,22 +177,18 @@ def check_episodes_may_overlap(subject: AgentSubject) -> None:
 
 def check_bad_input_is_refused(subject: AgentSubject) -> None:
     """Bad episodes and contexts raise ValueError, and change nothing."""
-    agent = subject.train(subject.fresh())
-    before = subject.answers(agent)
-    for what, trajectory in bad_episodes(subject):
-        require_refusal(what, agent.update, trajectory)
-        require(before == subject.answers(agent), f"{what}: a refused update must change nothing")
-    episode = subject.episode(0)
+    agent, episode = subject.trained(), subject.episode(0)
+    calls = [(what, agent.update, (trajectory,)) for what, trajectory in bad_episodes(subject)]
     unlisted = [("a context that is not listed", ("no", "such", "context"))] if _listed(agent) else []
     for what, context in bad_vectors(episode.context) or unlisted:
-        require_refusal(what, agent.policy, context)
-        require_refusal(what, agent.update, changed(episode, context=context))
-        require(before == subject.answers(agent), f"{what}: a refused context must change nothing")
+        calls.append((what, agent.policy, (context,)))
+        calls.append((what, agent.update, (changed(episode, context=context),)))
+    subject.require_refusals(agent, calls)
 
 
 def check_file_continues(subject: AgentSubject) -> None:
     """A restored agent continues bit for bit. An agent that cannot be saved raises NotImplementedError."""
-    agent, restored = subject.train(subject.fresh()), subject.fresh()
+    agent, restored = subject.trained(), subject.fresh()
     if saved_state(agent) is None:
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -221,24 +203,22 @@ def check_file_continues(subject: AgentSubject) -> None:
 
 def check_other_files_are_refused(subject: AgentSubject) -> None:
     """A file of another kind, a torn one, a state with a part missing: ValueError, and nothing changes."""
-    agent = subject.train(subject.fresh())
+    agent = subject.trained()
     state = saved_state(agent)
     if state is None:
         return
     other = subject.train(subject.fresh(), range(EPISODES, 3 * EPISODES))
-    before = subject.answers(other)
     with tempfile.TemporaryDirectory() as folder:
         path, torn, foreign = (Path(folder) / name for name in ("agent", "torn", "foreign"))
         agent.save(path)
         torn.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         write_arrays(foreign, state, kind="something else", version=1)
-        for what, file in (("a file of another kind", foreign), ("a torn file", torn)):
-            require_refusal(what, other.restore, file)
-            require(before == subject.answers(other), f"{what}: a refused file must change nothing")
-    for name in state:
-        what = f"a state without {name!r}"
-        require_refusal(what, other.load_state, {key: state[key] for key in state if key != name})
-        require(before == subject.answers(other), f"{what}: a refused state must change nothing")
+        files = ("a file of another kind", foreign), ("a torn file", torn)
+        subject.require_refusals(other, [(what, other.restore, (file,)) for what, file in files])
+    parts = {name: {key: state[key] for key in state if key != name} for name in state}
+    subject.require_refusals(
+        other, [(f"a state without {name!r}", other.load_state, (part,)) for name, part in parts.items()]
+    )
 
 
 AGENT_CHECKS: tuple[Callable[[AgentSubject], None], ...] = (
@@ -253,7 +233,7 @@ AGENT_CHECKS: tuple[Callable[[AgentSubject], None], ...] = (
 
 
 def _require_valid(subject: AgentSubject, policy: FloatArray) -> None:
-    space = subject.agent.space
+    space = subject.learner.space
     try:
         policy_table(policy, (space.horizon, space.states, space.actions), space.admissible)
     except ValueError as error:
@@ -269,10 +249,10 @@ def changed(episode: Trajectory, **changes: Any) -> Trajectory:
 
 def bad_episodes(subject: AgentSubject) -> list[tuple[str, Any]]:
     """Return what the agent must refuse to learn from, each with its description."""
-    episode, space, (low, high) = subject.episode(0), subject.agent.space, subject.reward_range
+    episode, space, (low, high) = subject.episode(0), subject.learner.space, subject.reward_range
     parts = {name: getattr(episode, name) for name in ("states", "actions", "rewards")}
     changes: list[tuple[str, dict[str, Any]]] = [
-        ("a long episode", {name: np.append(part, part[-1:]) for name, part in parts.items()}),
+        ("an episode longer than the horizon", {name: np.append(part, part[-1:]) for name, part in parts.items()}),
         ("a state out of range", {"states": with_last(episode.states, space.states)}),
         ("a negative state", {"states": with_last(episode.states, -1)}),
         ("an action out of range", {"actions": with_last(episode.actions, space.actions)}),

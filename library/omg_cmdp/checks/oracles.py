@@ -17,6 +17,7 @@ import numpy as np
 from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, accepted, challenge
 from omg_cmdp.checks.subject import (
     Bits,
+    Subject,
     accepted_contexts,
     bad_vectors,
     bits_of,
@@ -27,7 +28,6 @@ from omg_cmdp.checks.subject import (
 )
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.losses import SQUARE, Loss, loss_of
-from omg_cmdp.progress import Bar
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, listed, positive_integer
 
@@ -35,21 +35,15 @@ EPISODES, DRAWS = 12, 200
 
 
 @dataclasses.dataclass(frozen=True)
-class Subject:
-    """An oracle under test, with contexts that it accepts. It is never changed: tests work on copies."""
+class OracleSubject(Subject):
+    """An oracle under test, and the number of steps of its episodes."""
 
-    oracle: Any
-    contexts: Sequence[Context]
     horizon: int
-
-    def fresh(self) -> Any:
-        """Return a copy."""
-        return copy.deepcopy(self.oracle)
 
     @functools.cached_property
     def loss(self) -> Loss:
         """Square loss or log loss."""
-        return loss_of(self.oracle)
+        return loss_of(self.learner)
 
     @functools.cached_property
     def pairs(self) -> tuple[int, ...]:
@@ -69,14 +63,19 @@ class Subject:
         if self.loss is not SQUARE:
             table = self.fresh().predict(context)
             rows = table[np.arange(steps), states, actions] if len(self.pairs) == 3 else table[states, actions]
-            outcomes = accepted(self.oracle, states, actions, outcomes, rows)
+            outcomes = accepted(self.learner, states, actions, outcomes, rows)
         return context, states, actions, outcomes
 
-    def train(self, oracle: Any, numbers: range = range(EPISODES)) -> Any:
+    def train(self, oracle: Any, numbers: Sequence[int] = range(EPISODES)) -> Any:
         """Update `oracle` with random episodes, and return it."""
         for number in numbers:
             oracle.update(*self.episode(number))
         return oracle
+
+    def answers(self, oracle: Any) -> Bits:
+        """Return the bits of what an oracle answers to everything that it can be asked."""
+        asked = [table for context in self.contexts for table in _tables(oracle, context)]
+        return bits_of([*asked, oracle.loss, oracle.best_loss()])
 
 
 def check_oracle(
@@ -108,16 +107,13 @@ def check_oracle(
     known = contexts if contexts is not None else oracle.contexts
     length = positive_integer("horizon", (oracle.horizon or 5) if horizon is None else horizon)
     asked = listed("contexts", context_rows("contexts", () if known is None else known))
-    subject = Subject(oracle, asked or accepted_contexts(lambda c: copy.deepcopy(oracle).predict(c), []), length)
-    with Bar("check_oracle", len(ORACLE_CHECKS), unit="rules", show=progress) as bar:
-        for check in ORACLE_CHECKS:
-            check(subject)
-            bar.update()
+    subject = OracleSubject(oracle, asked or accepted_contexts(lambda c: copy.deepcopy(oracle).predict(c), []), length)
+    subject.run("check_oracle", ORACLE_CHECKS, progress)
 
 
-def check_predictions_are_valid(subject: Subject) -> None:
+def check_predictions_are_valid(subject: OracleSubject) -> None:
     """Rewards in [0, 1], rows on the simplex, uncertainty finite and not negative: before any data, and after."""
-    for oracle in (subject.fresh(), subject.train(subject.fresh())):
+    for oracle in (subject.fresh(), subject.trained()):
         for context in subject.contexts:
             prediction, uncertainty = oracle.predict(context), oracle.uncertainty(context)
             subject.loss.check_tables("predict", np.asarray(prediction)[None])
@@ -126,12 +122,12 @@ def check_predictions_are_valid(subject: Subject) -> None:
             require(bool(fine), "`uncertainty` must be finite and not negative")
 
 
-def check_draws(subject: Subject) -> None:
+def check_draws(subject: OracleSubject) -> None:
     """Draws are tables like the prediction, the same for equal generators, and around it as far as `uncertainty` says.
 
     The divergence of their mean from the prediction is at most the mean of their divergences, which should be about u.
     """
-    for oracle in (subject.fresh(), subject.train(subject.fresh())):
+    for oracle in (subject.fresh(), subject.trained()):
         for context in subject.contexts:
             drawn, again = (oracle.draws(context, DRAWS, _generator()) for _ in range(2))
             prediction = oracle.predict(context)
@@ -144,21 +140,21 @@ def check_draws(subject: Subject) -> None:
             require(bool(near), "the mean of `draws` must be as near to `predict` as `uncertainty` says")
 
 
-def check_asking_changes_nothing(subject: Subject) -> None:
+def check_asking_changes_nothing(subject: OracleSubject) -> None:
     """`predict`, `uncertainty`, `draws` and `regret_bound` are pure, and return fresh arrays."""
-    oracle = subject.train(subject.fresh())
-    before = _answers(subject, oracle)
+    oracle = subject.trained()
+    before = subject.answers(oracle)
     for context in subject.contexts:
         for answer in _tables(oracle, context):
             answer.setflags(write=True)
             answer[...] = 0.123
     oracle.regret_bound(10, subject.horizon)
-    require(before == _answers(subject, oracle), "asking must change nothing, and neither must writing to the answer")
+    require(before == subject.answers(oracle), "asking must change nothing, and neither must writing to the answer")
 
 
-def check_input_is_not_kept(subject: Subject) -> None:
+def check_input_is_not_kept(subject: OracleSubject) -> None:
     """The oracle keeps no reference to the arrays that it is given."""
-    oracle, twin = subject.fresh(), subject.train(subject.fresh())
+    oracle, twin = subject.fresh(), subject.trained()
     for number in range(EPISODES):
         context, *arrays = subject.episode(number)
         given = [np.array(context) if isinstance(context, np.ndarray) else context, *(a.copy() for a in arrays)]
@@ -166,48 +162,45 @@ def check_input_is_not_kept(subject: Subject) -> None:
         for array in given:
             if isinstance(array, np.ndarray):
                 array[...] = 0
-    require(_answers(subject, oracle) == _answers(subject, twin), "`update` must keep no reference to its input")
+    require(subject.answers(oracle) == subject.answers(twin), "`update` must keep no reference to its input")
 
 
-def check_lists_are_accepted(subject: Subject) -> None:
+def check_lists_are_accepted(subject: OracleSubject) -> None:
     """Lists and small integer types teach the same as arrays."""
-    oracle, twin = subject.fresh(), subject.train(subject.fresh())
+    oracle, twin = subject.fresh(), subject.trained()
     for number in range(EPISODES):
         context, states, actions, outcomes = subject.episode(number)
         oracle.update(context, states.astype(np.int32), actions.tolist(), outcomes.tolist())
-    require(_answers(subject, oracle) == _answers(subject, twin), "`update` must take lists like arrays")
+    require(subject.answers(oracle) == subject.answers(twin), "`update` must take lists like arrays")
 
 
-def check_bad_input_is_refused(subject: Subject) -> None:
+def check_bad_input_is_refused(subject: OracleSubject) -> None:
     """Bad input raises a ValueError, and changes nothing."""
-    oracle = subject.train(subject.fresh())
-    before = _answers(subject, oracle)
-    for what, arguments in _bad_updates(subject):
-        require_refusal(what, oracle.update, *arguments)
-        require(before == _answers(subject, oracle), f"{what}: a refused update must change nothing")
-    for what, context in bad_vectors(subject.contexts[0]):
-        for method, more in ((oracle.predict, ()), (oracle.uncertainty, ()), (oracle.draws, (1, _generator()))):
-            require_refusal(what, method, context, *more)
-        require_refusal(what, oracle.update, context, *subject.episode(0)[1:])
-        require(before == _answers(subject, oracle), f"{what}: a refused context must change nothing")
+    oracle, steps = subject.trained(), subject.episode(0)[1:]
+    asks = (oracle.predict, ()), (oracle.uncertainty, ()), (oracle.draws, (1, _generator())), (oracle.update, steps)
+    vectors = bad_vectors(subject.contexts[0])
+    subject.require_refusals(oracle, [(what, oracle.update, given) for what, given in _bad_updates(subject)])
+    subject.require_refusals(
+        oracle, [(what, method, (context, *more)) for what, context in vectors for method, more in asks]
+    )
 
 
-def check_state_survives(subject: Subject) -> None:
+def check_state_survives(subject: OracleSubject) -> None:
     """An oracle that loads a state continues to the bit. One that cannot be saved raises NotImplementedError."""
-    oracle, restored = subject.train(subject.fresh()), subject.fresh()
+    oracle, restored = subject.trained(), subject.fresh()
     state = saved_state(oracle)
     if state is None:
         return
     restored.load_state(state)
     more = range(EPISODES, 2 * EPISODES)
-    ours, theirs = _answers(subject, subject.train(oracle, more)), _answers(subject, subject.train(restored, more))
+    ours, theirs = subject.answers(subject.train(oracle, more)), subject.answers(subject.train(restored, more))
     require(ours == theirs, "an oracle that loads a state must continue to the bit")
     broken = dict(state)
     broken.pop(next(iter(broken)))
     require_refusal("a state with a part missing", subject.fresh().load_state, broken)
 
 
-def check_account(subject: Subject) -> None:
+def check_account(subject: OracleSubject) -> None:
     """`loss` is the loss of the predictions made, or nan."""
     oracle = subject.fresh()
     loss = _challenged(subject, oracle, "noise", "all pairs").loss
@@ -215,7 +208,7 @@ def check_account(subject: Subject) -> None:
         require(math.isclose(oracle.loss, loss, rel_tol=1e-9, abs_tol=1e-9), "`loss` must be the loss incurred")
 
 
-def check_regret_bound(subject: Subject) -> None:
+def check_regret_bound(subject: OracleSubject) -> None:
     """The bound is a number that grows with the episodes, and no choice of outcomes makes the regret exceed it."""
     bounds = [subject.train(subject.fresh(), range(1)).regret_bound(t, subject.horizon) for t in (1, 10, 100, 10_000)]
     require(all(bound >= 0.0 for bound in bounds), f"`regret_bound` must not be negative, got {bounds}")
@@ -229,7 +222,7 @@ def check_regret_bound(subject: Subject) -> None:
             require(within, f"regret {regret:.6g} above its bound {bound:.6g} ({outcomes}, {visits})")
 
 
-ORACLE_CHECKS: tuple[Callable[[Subject], None], ...] = (
+ORACLE_CHECKS: tuple[Callable[[OracleSubject], None], ...] = (
     check_predictions_are_valid,
     check_draws,
     check_asking_changes_nothing,
@@ -242,7 +235,7 @@ ORACLE_CHECKS: tuple[Callable[[Subject], None], ...] = (
 )
 
 
-def _challenged(subject: Subject, oracle: Any, outcomes: str, visits: str) -> Challenge:
+def _challenged(subject: OracleSubject, oracle: Any, outcomes: str, visits: str) -> Challenge:
     return challenge(
         oracle,
         subject.contexts,
@@ -263,18 +256,18 @@ def _tables(oracle: Any, context: Context) -> list[FloatArray]:
     return [oracle.predict(context), oracle.uncertainty(context), oracle.draws(context, 2, _generator())]
 
 
-def _answers(subject: Subject, oracle: Any) -> Bits:
+def _answers(subject: OracleSubject, oracle: Any) -> Bits:
     """Return the bits of what an oracle answers to everything that it can be asked."""
     asked = [table for context in subject.contexts for table in _tables(oracle, context)]
     return bits_of([*asked, oracle.loss, oracle.best_loss()])
 
 
-def _bad_updates(subject: Subject) -> list[tuple[str, tuple[Any, ...]]]:
+def _bad_updates(subject: OracleSubject) -> list[tuple[str, tuple[Any, ...]]]:
     context, states, actions, outcomes = subject.episode(0)
     count_states, count_actions = subject.pairs[-2:]
     last = -1 if subject.loss is SQUARE else count_states
     return [
-        ("a long episode", (context, *(np.append(a, a[-1:]) for a in (states, actions, outcomes)))),
+        ("an episode longer than the horizon", (context, *(np.append(a, a[-1:]) for a in (states, actions, outcomes)))),
         ("arrays of different lengths", (context, states, actions[:-1], outcomes)),
         ("an empty episode", (context, [], [], [])),
         ("a state out of range", (context, with_last(states, count_states), actions, outcomes)),

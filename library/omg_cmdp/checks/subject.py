@@ -1,18 +1,60 @@
-"""What the checks of oracles and agents share: rules, values that break them, and contexts that are accepted."""
+"""What the checks of oracles and agents share: a learner under test, rules, and values that break them."""
 
 from __future__ import annotations
 
+import abc
 import contextlib
-from collections.abc import Callable, Iterable
-from typing import Any
+import copy
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.progress import Bar
 
 Bits = list[tuple[Any, ...]]
 """Arrays that can be compared to the bit."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject(abc.ABC):
+    """A learner under test, with contexts that it accepts. It is never changed: checks work on copies."""
+
+    learner: Any
+    contexts: Sequence[Context]
+
+    @abc.abstractmethod
+    def train(self, learner: Any, numbers: Sequence[int] = ()) -> Any:
+        """Let a copy learn the episodes of these numbers, by default the first few, and return it."""
+
+    @abc.abstractmethod
+    def answers(self, learner: Any) -> Bits:
+        """Return what a copy has to say, to be compared to the bit."""
+
+    def fresh(self) -> Any:
+        """Return a copy."""
+        return copy.deepcopy(self.learner)
+
+    def trained(self) -> Any:
+        """Return a copy that has learned the first few episodes."""
+        return self.train(self.fresh())
+
+    def require_refusals(self, learner: Any, calls: Iterable[tuple[str, Callable[..., Any], tuple[Any, ...]]]) -> None:
+        """Raise AssertionError unless a copy refuses each of the calls, and none of them changes it."""
+        before = self.answers(learner)
+        for what, method, arguments in calls:
+            require_refusal(what, method, *arguments)
+            require(before == self.answers(learner), f"{what}: a refused `{method.__name__}` must change nothing")
+
+    def run(self, name: str, checks: Sequence[Callable[[Self], None]], progress: bool | None) -> None:
+        """Run all checks."""
+        with Bar(name, len(checks), unit="rules", show=progress) as bar:
+            for check in checks:
+                check(self)
+                bar.update()
 
 
 def require(holds: bool, rule: str) -> None:

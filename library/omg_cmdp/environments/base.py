@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, Keyed, keyed
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, keyed
 from omg_cmdp.fingerprints import UNTOLD, fingerprint
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.budgets import Budgets
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.limits import CostLimits, limits_of
@@ -99,7 +100,8 @@ class ContextualMDP(Environment, abc.ABC):
         """Play `policy` (H, S, A) for one episode in the MDP of `context`; 3H + 1 random numbers are used."""
         instance_of("generator", generator, np.random.Generator)
         known, horizon = keyed(context), self.space.horizon
-        mdp = self.truth(known).mdp
+        truth = self.truth(known)
+        mdp = truth.mdp
         # It comes from any agent, and the propensities are only as true as its rows.
         policy = mdp.space.checked_policy(policy)
         uniforms = generator.random(3 * horizon + 1)
@@ -113,16 +115,13 @@ class ContextualMDP(Environment, abc.ABC):
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
             in_range("rewards", earned, 0.0, 1.0)
-        paid = self._paid(known, states[:-1], actions, generator)
+        paid = None if truth.limits is None else self._paid(truth.limits, states[:-1], actions, generator)
         return Episode.of_arrays(known, states, actions, earned, propensities, horizon, costs=paid)
 
     def _paid(
-        self, known: Keyed, states: NDArray[np.int64], actions: NDArray[np.int64], generator: np.random.Generator
-    ) -> FloatArray | None:
-        """Return what the steps cost, (J, H); None without budgets."""
-        limits = self.truth(known).limits
-        if limits is None:
-            return None
+        self, limits: Budgets, states: NDArray[np.int64], actions: NDArray[np.int64], generator: np.random.Generator
+    ) -> FloatArray:
+        """Return what the steps cost, (J, H)."""
         means = limits.means(states, actions)
         if type(self).draw_cost is ContextualMDP.draw_cost:
             return means

@@ -236,8 +236,8 @@ class Log:
         Parameters
         ----------
         path : path-like
-            Its ending is the format: .jsonl for a line for each episode, .csv or .parquet for the table (`read_log`
-            reads these three), .npz for Open Bandit Pipeline, .vw for Vowpal Wabbit.
+            Its ending is the format: .jsonl for a line for each episode, .csv or .parquet for the table. `read_log`
+            reads all three.
         """
         return write(self, path)
 

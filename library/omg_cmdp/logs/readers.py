@@ -8,11 +8,9 @@ from pathlib import Path
 from omg_cmdp.logs.lines import read_lines
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.tables import COLUMNS, COSTS, read_table
-from omg_cmdp.logs.writers import EXACT
+from omg_cmdp.logs.writers import EXACT, FORMS
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import file_path, instance_of, interval
-
-READABLE = (".jsonl", ".csv", ".parquet")
 
 
 def read_log(path: str | os.PathLike[str], space: Space, *, reward_range: tuple[float, float] = (0.0, 1.0)) -> Log:
@@ -39,8 +37,8 @@ def read_log(path: str | os.PathLike[str], space: Space, *, reward_range: tuple[
     """
     source = file_path(path)
     instance_of("space", space, Space)
-    if source.suffix not in READABLE:
-        raise ValueError(f"`path` must end in {', '.join(READABLE)}, got {os.fspath(path)!r}")
+    if source.suffix not in FORMS:
+        raise ValueError(f"`path` must end in {', '.join(FORMS)}, got {os.fspath(path)!r}")
     interval("reward_range", reward_range)
     source.open("rb").close()  # what the system refuses is no fault of the content
     try:

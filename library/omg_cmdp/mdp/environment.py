@@ -71,7 +71,7 @@ class Environment:
 
     def _facts(self, witnesses: list[Context]) -> tuple[object, ...]:
         space = self.space
-        tables = space.states, space.actions, space.horizon, space.start, space.admissible, space.encoder
+        tables = space.states, space.actions, space.horizon, space.start, space.admissible
         ranges = self.reward_range, self.paid_range, self.paid_returns
         return tables, ranges, len(self.contexts), witnesses
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import types
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy
-from omg_cmdp.persistence import State, read_state
 from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.validation import BoolArray, FloatArray, instance_of
 
@@ -38,9 +35,6 @@ class Space(Made):
         The first state, or its distribution; kept as a distribution.
     admissible : boolean array (S, A), optional
         Which actions are allowed, at least one in every state; by default all.
-    encoder : mapping of arrays, optional
-        If states are cells of continuous observations, the state of the encoder: agents save it, and refuse to continue
-        with other cells.
 
     Examples
     --------
@@ -53,7 +47,6 @@ class Space(Made):
     horizon: int
     start: FloatArray
     admissible: BoolArray
-    encoder: State | None
     raw: tuple[FloatArray, NDArray[np.uint8]] = dataclasses.field(repr=False)
     """The arrays `start` and `admissible` (as 0 and 1) for compiled code; do not write to them."""
     shapes: tuple[Shapes, Shapes] = dataclasses.field(repr=False)
@@ -67,24 +60,16 @@ class Space(Made):
         horizon: int,
         start: ArrayLike = 0,
         admissible: ArrayLike | None = None,
-        encoder: State | None = None,
     ) -> None:
         states = validation.positive_integer("states", states)
         actions = validation.positive_integer("actions", actions)
         horizon = validation.positive_integer("horizon", horizon)
         distribution = validation.start_distribution(start, states)
         mask = validation.admissible_mask(admissible, states, actions)
-        if encoder is not None and not isinstance(encoder, Mapping):
-            rule = "be the state of an encoder, arrays by name, or None"
-            raise ValueError(f"`encoder` must {rule}, got {type(encoder).__name__}")
         pairs, steps = (states, actions), (horizon, states, actions)
         # The fields are frozen, and this is their only writer.
         self.__dict__.update(states=states, actions=actions, horizon=horizon)
         self.__dict__.update(start=validation.frozen(distribution.view()), admissible=validation.frozen(mask.view()))
-        cells = (
-            None if encoder is None else {name: validation.frozen(each) for name, each in read_state(encoder).items()}
-        )
-        self.__dict__.update(encoder=None if cells is None else types.MappingProxyType(cells))
         shapes = ((*pairs, states), (*steps, states)), (pairs, steps)
         self.__dict__.update(raw=(distribution, mask.view(np.uint8)), shapes=shapes)
 
@@ -92,13 +77,12 @@ class Space(Made):
         starts, closed = np.flatnonzero(self.start), int((~self.admissible).sum())
         start = str(starts[0]) if len(starts) == 1 else f"a distribution over {len(starts)} states"
         rest = [f"start={start}"] * (start != "0") + [f"{closed} pairs inadmissible"] * (closed > 0)
-        rest += ["states are cells of an encoder"] * (self.encoder is not None)
         return f"Space({', '.join([f'states={self.states}, actions={self.actions}, horizon={self.horizon}', *rest])})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy in another process is as read-only as this one.
         fields = {name: getattr(self, name) for name in ("states", "actions", "horizon", "start", "admissible")}
-        return functools.partial(Space, **fields, encoder=None if self.encoder is None else dict(self.encoder)), ()
+        return functools.partial(Space, **fields), ()
 
     def difference(self, other: Space) -> tuple[str, str] | None:
         """Return in words what this space has, and what `other` has in its place; None if they are the same.

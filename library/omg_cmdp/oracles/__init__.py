@@ -1,5 +1,6 @@
 """Online regression oracles: square loss for rewards, log loss for dynamics, each with its theorem."""
 
+from omg_cmdp.oracles.adapters import RefittedDynamics, RefittedRewards, SklearnDynamics, SklearnRewards
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.basis import BasisDynamics
 from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewards
@@ -44,7 +45,11 @@ __all__ = [
     "OfflineFiniteRewards",
     "OfflineLeastSquaresDynamics",
     "ProductRewards",
+    "RefittedDynamics",
+    "RefittedRewards",
     "RewardOracle",
+    "SklearnDynamics",
+    "SklearnRewards",
     "SoftmaxDynamics",
     "StepwiseDynamics",
     "StepwiseRewards",

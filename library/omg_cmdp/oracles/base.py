@@ -101,7 +101,7 @@ class Oracle(Made, abc.ABC):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that was learned, as arrays of numbers and text."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be saved")
+        raise NotImplementedError(f"{type(self).__name__} cannot be saved: it needs `state` and `load_state`")
 
     def load_state(self, state: State) -> None:
         """Load a state saved by an oracle with the same settings; learning continues bit for bit."""

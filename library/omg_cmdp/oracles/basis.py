@@ -32,7 +32,6 @@ from omg_cmdp.oracles.simplex import (
     dirichlet_divergence,
     support_mask,
 )
-from omg_cmdp.persistence import State
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
 
@@ -127,9 +126,8 @@ class _Basis(Forecasters):
         """Return rows drawn from their Dirichlet posteriors, zero outside the support."""
         return streams.rows(self._shapes(weights))
 
-    def load_state(self, state: State) -> None:
-        """Load the sums, and solve for what follows from them."""
-        super().load_state(state)
+    def refresh(self) -> None:
+        """Solve for what follows from the sums."""
         self._solve(np.arange(len(self.shares), dtype=np.int64))
 
     def bound(self, episodes: int, horizon: int) -> float:

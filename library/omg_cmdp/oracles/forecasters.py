@@ -8,7 +8,7 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.draws import Streams
@@ -16,7 +16,7 @@ from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import Examples, refuse_impossible
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.witnesses import Source
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.persistence import Learned
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
 
@@ -30,7 +30,7 @@ class LossAccount:
     loss: float = 0.0
 
 
-class Forecasters(abc.ABC):
+class Forecasters(Learned, abc.ABC):
     """K forecasters of one class of functions, which learn side by side. Four methods are required."""
 
     contexts: tuple[Any, ...] | None = None
@@ -41,8 +41,6 @@ class Forecasters(abc.ABC):
     """Whether `prepare` looks the context up, and takes it with its key."""
     foreign: bool = False
     """Whether `learn` calls oracles or models that may refuse an episode."""
-    learned: ClassVar[tuple[str, ...]] = ()
-    """The attributes that are learned, float arrays."""
     features: Described = Described(None)
     """The function that makes features of a context; none by default."""
     settings: tuple[str, ...] = ()
@@ -107,20 +105,3 @@ class Forecasters(abc.ABC):
     def listed(self, prepared: Any) -> FloatArray | None:
         """Return the tables of all functions of the class at one context, (N, ...); None: they cannot be listed."""
         return None
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what was learned."""
-        return {name: getattr(self, name).copy() for name in self.learned}
-
-    def load_state(self, state: State) -> None:
-        """Load what was learned, or raise and change nothing."""
-        for name, array in {name: numbers(name, state, self.shape_of(name)) for name in self.learned}.items():
-            setattr(self, name, array)
-
-    def reads(self, name: str) -> bool:
-        """Return whether an array of this name may be in a saved state, though it is not in that of this oracle now."""
-        return False
-
-    def shape_of(self, name: str) -> tuple[int | None, ...]:
-        """Return the shape that an array must have to be loaded; None: any length."""
-        return tuple(getattr(self, name).shape)

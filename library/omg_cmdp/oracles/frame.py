@@ -136,7 +136,7 @@ class Frame(Oracle, Generic[F]):
         """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
         instance_of("state", state, Mapping)
         known = self.state()
-        state = read_state(state, [name for name in state if name in known or self.forecasters.reads(name)])
+        state = read_state(state, [name for name in state if name in known])
         check_settings(state, self._settings())
         self.forecasters.features.check(state)
         witnesses = self._witnesses.check(state)

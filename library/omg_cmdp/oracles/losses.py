@@ -75,8 +75,7 @@ class SquareLoss(_Mixable):
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Examples) -> float:
         """Add Σ (f - r)² of each of K `forecasts` in the episode to `losses`; return the loss of their aggregate."""
         tables = np.ascontiguousarray(forecasts)
-        own: float = compiled.charge_square(losses, rate, tables, episode.cells, episode.outcomes)
-        return own
+        return float(compiled.charge_square(losses, rate, tables, episode.cells, episode.outcomes))
 
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
         """Return (f* - f̂)², (..., S, A)."""
@@ -114,8 +113,7 @@ class LogLoss(_Mixable):
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Examples) -> float:
         """Charge -Σ log(P + ε)."""
         tables = np.ascontiguousarray(forecasts)
-        own: float = compiled.charge_log(losses, rate, tables, episode.cells, SMALLEST_PROBABILITY)
-        return own
+        return float(compiled.charge_log(losses, rate, tables, episode.cells, SMALLEST_PROBABILITY))
 
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
         """Return D² = Σ (√P* - √P̂)² over next states, (..., S, A)."""

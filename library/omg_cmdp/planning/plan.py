@@ -106,10 +106,11 @@ def plan(
     with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
         program = transitions, *rows, rewards, first, mask, horizon, roots, barrier
-        policy, values, reached, iterations = solver.solve(*program, 0.5 * tolerance / scale, earlier)
+        policy, values, occupancy, gap, iterations = solver.solve(*program, 0.5 * tolerance / scale, earlier)
         if iterations == solver.HARD:
             policy, values, reached, iterations = hard.solve_hard(*program, 0.5 * tolerance / scale, earlier)
-    occupancy, gap = certifier.certify(transitions, rewards, first, mask, reached, roots, barrier, policy, values)
+            tables = transitions, rewards, first, mask
+            occupancy, gap = certifier.certify(*tables, reached, roots, barrier, policy, values)
     certificate = gap * scale
     if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
         certificate = np.inf

@@ -9,9 +9,11 @@ import numpy as np
 
 from omg_cmdp.validation import FloatArray
 
+_NOTHING = np.empty(0)
+
 
 def _none() -> FloatArray:
-    return np.empty(0)
+    return _NOTHING
 
 
 class Status(enum.Enum):

@@ -69,11 +69,11 @@ def row_of(
     lost: Loss | None,
 ) -> Row:
     """Return the row of a round: with what its oracles were charged, its delay, the time it took, and its ceiling."""
-    decision = this.decision
+    decision, optimum = this.decision, this.optimal_value
     return Row(
-        this.regret,
+        optimum - this.value,
         this.value,
-        this.optimal_value,
+        optimum,
         sum(this.played.rewards.tolist()),
         decision.gamma,
         np.nan if decision.occupancy is None else float(np.count_nonzero(decision.occupancy)),

@@ -5,7 +5,6 @@ Which arguments there are is found by introspection: a new one without another v
 
 import inspect
 
-import numpy as np
 import pytest
 
 from library.tests.agents.catalogue import KINDS, MASK, ORACLES, SIZE, SPACES
@@ -94,7 +93,6 @@ OTHER = {
             {"start": 1},
             {"start": [0.5, 0.5, 0.0]},
             {"admissible": MASK},
-            {"encoder": {"edges": np.arange(3.0)}},
         )
     ],
     "reward_oracle": [(ORACLES["finite"][1]()[0], oracles.CountRewards(**SIZE))],

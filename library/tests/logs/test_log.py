@@ -32,14 +32,6 @@ def test_propensities_are_known_of_all_episodes_or_of_none(rng):
     assert log[:-1].propensities is not None
 
 
-@pytest.mark.parametrize("form", ["npz", "vw"])
-def test_formats_with_propensities_need_them(rng, form, tmp_path):
-    log = Log(SPACE, [changed(episode, propensities=None) for episode in random_log(rng).episodes])
-    with pytest.raises(ValueError, match="`log` must hold propensities for this format"):
-        log.write(tmp_path / f"log.{form}")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_is_not_an_episode_of_the_space_is_refused(rng):
     log, other = random_log(rng), Space(states=2, actions=2, horizon=2)
     with pytest.raises(ValueError, match="`actions` must have at most the horizon's length 2, got 3"):

@@ -187,8 +187,8 @@ def test_a_file_that_was_damaged_is_refused_or_read(form, tmp_path):
 def test_wrong_files_are_refused(tmp_path):
     space = Space(states=1, actions=1, horizon=1)
     log = Log(space, [Episode(context="a", states=[0, 0], actions=[0], rewards=[1.0], propensities=[0.5])])
-    with pytest.raises(ValueError, match=r"`path` must end in \.jsonl, \.csv, \.parquet, got .*log\.vw"):
-        read_log(log.write(tmp_path / "log.vw"), space)
+    with pytest.raises(ValueError, match=r"`path` must end in \.csv, \.parquet, \.jsonl, got .*log\.npz"):
+        read_log(tmp_path / "log.npz", space)
     table = pandas.read_csv(log.write(tmp_path / "log.csv"))
     for column, value, rule in (
         ("context_json", "broken", "hold what `Log.write` wrote"),
@@ -229,7 +229,7 @@ def test_what_was_played_is_read_back(form, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "npz"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_if_the_last_write_fails_no_episode_is_lost(form, tmp_path, monkeypatch):
     path, player, write = tmp_path / f"log.{form}", agent(), omg.Log.write
 
@@ -274,29 +274,6 @@ def test_a_context_that_cannot_be_written_stops_before_its_episode(tmp_path):
     with pytest.raises(ValueError, match="`context` must be a vector"):
         omg.play(Corridor(), player, [np.array([0.5, 0.5], dtype=np.longdouble)], log=tmp_path / "log.csv")
     assert player.episodes_seen == 0
-
-
-# Other programs.
-
-
-def test_labels_that_look_alike_are_different_features(tmp_path):
-    labels = ["1", 1, True, "a b", "a_b", "a:b", ("a", 1), "('a', 1)", None, "None"]
-    steps = {"states": [0, 0], "actions": [0], "rewards": [1.0], "propensities": [0.5]}
-    log = Log(Space(states=1, actions=1, horizon=1), [Episode(context=label, **steps) for label in labels])
-    lines = log.write(tmp_path / "log.vw").read_text().splitlines()
-    assert len({line.split("|")[1] for line in lines}) == len(labels)
-    assert all(line.count("|") == 3 and line.split("|")[1].count(" ") == 2 for line in lines)
-    with np.load(log.write(tmp_path / "log.npz")) as feedback:
-        assert len(np.unique(feedback["context"], axis=0)) == len(labels)
-
-
-@pytest.mark.parametrize("form", ["npz", "vw"])
-def test_a_round_without_a_reward_is_refused(form, tmp_path):
-    steps = {"context": "c", "states": [0, 0], "actions": [0], "propensities": [0.5]}
-    for unknown in ({"rewards": [None]}, {"rewards": None, "total": 1.0}):
-        log = Log(Space(states=1, actions=1, horizon=1), [Episode(**steps, **unknown)])
-        with pytest.raises(ValueError, match="`log` must hold all rewards for this format"):
-            log.write(tmp_path / f"log.{form}")
 
 
 @pytest.mark.parametrize("label", [1, -0.5, -3, True, "1", "NA", "-x", None, ("a", 1), {"age": 1}])

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import omg_cmdp as omg
 from omg_cmdp.checks import check_oracle
-from omg_cmdp.oracles import FeatureMap
-from omg_cmdp.oracles.adapters import SklearnRewards
+from omg_cmdp.oracles import FeatureMap, SklearnRewards
 
 TABLE = {
     "age": [*range(20, 80), None],

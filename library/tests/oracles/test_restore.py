@@ -9,7 +9,6 @@ import collections
 import contextlib
 import copy
 import functools
-import importlib.util
 import inspect
 from collections.abc import Mapping
 
@@ -123,11 +122,6 @@ def variants(argument, value):
         yield "another one", (*value[:-1], "another")
     elif argument == "model":
         yield from models(value)
-    elif argument == "optimizer":
-        import torch
-
-        yield "another step size", lambda parameters: torch.optim.Adam(parameters, lr=0.02)
-        yield "another optimiser", lambda parameters: torch.optim.SGD(parameters, lr=0.01)
     elif callable(value):
         yield "the same function under another name", lambda context: value(context)
         yield "functions or features in another order", lambda context: np.asarray(value(context))[::-1]
@@ -163,21 +157,6 @@ def models(value):
                 (not own,) if isinstance(own, bool) else (own * 2, own + 1) if own and type(own) in (int, float) else ()
             ):
                 yield f"model with {name} = {other}", clone(value).set_params(**{name: other})
-    if hasattr(value, "_get_params"):
-        from river import optim
-
-        yield "model with another optimiser", value.clone({"optimizer": optim.SGD(0.01)})
-        yield "model with another penalty", value.clone({"l2": 0.5})
-        yield (
-            "model with another start",
-            value.clone({"intercept_init": 0.5} if hasattr(value, "intercept_init") else {"l2": 0.25}),
-        )
-    if hasattr(value, "state_dict"):
-        import torch
-
-        other = copy.deepcopy(value)
-        other[1] = torch.nn.ReLU()
-        yield "model with another layer", other
 
 
 def contexts_of(name, call):
@@ -195,7 +174,7 @@ def contexts_of(name, call):
 
 def build(name, call):
     """Return an oracle by a recorded call; oracles in it are copied, for they learn."""
-    made = getattr(oracles, name, None) or getattr(adapters, name)
+    made = getattr(oracles, name)
     copied = {key: copy.deepcopy(value) if key in ("oracle", "oracles") else value for key, value in call.items()}
     return made(**copied)
 
@@ -247,9 +226,7 @@ def test_a_state_is_refused_or_the_change_is_harmless(name, argument, rng):
 
 
 def test_every_argument_of_every_oracle_is_changed():
-    public = {name for name in (*oracles.__all__, *adapters.__all__) if name.endswith(("Rewards", "Dynamics"))}
-    if importlib.util.find_spec("torch") is None:  # only the slow tests install it
-        public -= {"TorchRewards", "TorchDynamics"}
+    public = {name for name in oracles.__all__ if name.endswith(("Rewards", "Dynamics"))}
     assert {name for name, _ in CASES} == public
     assert len(CASES) > 4 * len(public)
 

@@ -7,7 +7,7 @@ import omg_cmdp as omg
 from library.tests.oracles.catalogue import SUPPORT
 from library.tests.oracles.test_state import bits
 from omg_cmdp import oracles
-from omg_cmdp.oracles.adapters import RefittedDynamics, RefittedRewards
+from omg_cmdp.oracles import RefittedDynamics, RefittedRewards
 
 SIZE = {"states": 3, "actions": 2, "horizon": 3}
 OUTSIDE = {"states": [1, 0, 2], "actions": [0, 0, 1], "next_states": [0, 1, 2]}  # SUPPORT excludes (0, 0, 1)

@@ -58,7 +58,7 @@ def test_actions_are_drawn_with_their_propensities():
     assert np.mean(weights) == pytest.approx(1.0, abs=5.0 / np.sqrt(400))
 
 
-@pytest.mark.parametrize("form", ["csv", "npz"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_what_was_learned_before_an_interruption_is_returned_and_written(form, tmp_path, capsys):
     def until_interrupted():
         yield from CONTEXTS[:5]

@@ -137,24 +137,6 @@ def an_export():
     return pandas.DataFrame([row])
 
 
-def pole():
-    import gymnasium
-
-    return gymnasium.make("CartPole-v1")
-
-
-def some_steps(dimension=2):
-    seen, none = np.random.default_rng(0).random((41, dimension)), np.zeros(40, dtype=int)
-    return {
-        **{"observations": seen[:-1], "actions": np.arange(40) % 2, "rewards": seen[1:, 0]},
-        **{"next_observations": seen[1:], "terminated": none > 0, "episodes": np.arange(40) // 5, "contexts": none},
-    }
-
-
-def fitted(encoder, dimension=2):
-    return encoder.fit(environments.Steps(**some_steps(dimension)))
-
-
 def sklearn_model(name):
     def build():
         from sklearn import linear_model
@@ -171,16 +153,6 @@ def refitted_model(name):
 
         made = linear_model.LinearRegression() if name == "Rewards" else linear_model.LogisticRegression()
         return {"model": made, **SIZES, "every": 0.5, "members": 2, "features": None, "admissible": None}
-
-    return build
-
-
-def river_model(name):
-    def build():
-        from river import linear_model
-
-        made = linear_model.LinearRegression() if name == "Rewards" else linear_model.SoftmaxRegression()
-        return {"model": made, **SIZES, "members": 2, "features": None, "admissible": None}
 
     return build
 
@@ -207,7 +179,6 @@ EXAMPLES = {
         **SIZES,
         "start": [0.5, 0.5, 0.0],
         "admissible": np.ones((S, A), dtype=bool),
-        "encoder": fitted(environments.Bins(2)).state(),
     },
     "mdp.TabularMDP": lambda: {"transitions": KERNELS["a"][0], "rewards": REWARDS["a"][0], "horizon": H, "start": 0},
     "mdp.occupancy_measure": lambda: {"mdp": MDP, "policy": UNIFORM},
@@ -252,12 +223,10 @@ EXAMPLES = {
     "oracles.StepwiseDynamics": lambda: {"oracles": [one_step_dynamics() for _ in range(H)]},
     "oracles.StepwiseRewards": lambda: {"oracles": [one_step_rewards() for _ in range(H)]},
     "oracles.pair_features": lambda: {"states": S, "actions": A},
-    "oracles.adapters.RefittedDynamics": refitted_model("Dynamics"),
-    "oracles.adapters.RefittedRewards": refitted_model("Rewards"),
-    "oracles.adapters.RiverDynamics": river_model("Dynamics"),
-    "oracles.adapters.RiverRewards": river_model("Rewards"),
-    "oracles.adapters.SklearnDynamics": sklearn_model("Dynamics"),
-    "oracles.adapters.SklearnRewards": sklearn_model("Rewards"),
+    "oracles.RefittedDynamics": refitted_model("Dynamics"),
+    "oracles.RefittedRewards": refitted_model("Rewards"),
+    "oracles.SklearnDynamics": sklearn_model("Dynamics"),
+    "oracles.SklearnRewards": sklearn_model("Rewards"),
     "rivals.FALCON": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1)),
     "rivals.FastCB": bandit(lambda: oracles.LogLossRewards(REWARDS, horizon=1)),
     "rivals.AdaCB": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1), gamma=20.0, radius=0.5),
@@ -324,16 +293,7 @@ EXAMPLES = {
     "worlds.SideEffects": lambda: {"budget": 0.5, "horizon": 3, **WORLD_OPTIONS},
     "worlds.SoftmaxWorld": lambda: {**LINEAR, "weight_norm": 2.0, "reward_class_size": 4, **WORLD_OPTIONS},
     "worlds.TreatmentTrial": lambda: {"horizon": 2, "context_count": 3, "misspecification": 0.1, "seed": 1},
-    "environments.Bins": lambda: {"bins": 2, "strategy": "uniform"},
-    "environments.Clusters": lambda: {"most": 3, "seed": 1},
-    "environments.Steps": some_steps,
-    "environments.encoding_report": lambda: {
-        "encoders": [environments.Bins(2), environments.Bins(3)],
-        "steps": environments.Steps(**some_steps()),
-        "seed": 1,
-    },
     "worlds.cart_pole": lambda: {"cart": True},
-    "environments.Discretised": lambda: {"env": pole(), "encoder": fitted(environments.Bins(2), 4)},
     "worlds.WorldEnv": lambda: {"world": worlds.CombinationLock(states=4), "render_mode": None},
     "worlds.distance_to_class": lambda: {"world": worlds.Arms(actions=2, reward_class_size=2)},
     "environments.from_gymnasium": lambda: {
@@ -345,7 +305,6 @@ EXAMPLES = {
         "tables": True,
     },
     "environments.gymnasium_space": lambda: {"env": lake().env.open(0.5), "horizon": 4, "start": 0},
-    "environments.random_steps": lambda: {"env": pole(), "count": 3, "contexts": [1.0], "hold": 2.0, "seed": 0},
     "adversaries.IID": lambda: dict(CONTEXTS),
     "adversaries.Bursts": lambda: {**CONTEXTS, "length": 2, "absence": 1},
     "adversaries.LargestDisagreement": lambda: {**CONTEXTS, "look": 1},
@@ -486,11 +445,8 @@ REASONS = {
     "worlds.Classification": "the same",
     "worlds.ICUSepsis": "the same: 716 states",
     "worlds.ReducedSepsis": "the same",
-    "environments.EncodingReport": "a record that `encoding_report` makes, and that checks nothing",
     "environments.TableWorld": "made by `from_gymnasium`; its methods are called",
     "environments.SampledWorld": "the same",
-    "oracles.adapters.TorchDynamics": "the frame of the other adapters; PyTorch takes seconds to import",
-    "oracles.adapters.TorchRewards": "the same",
     "omg_lab.Comparison": "made by `compare`; its methods are called",
     "planning.Solution": "a record that `plan` makes, and that checks nothing",
     "logs.Suggestion": "a record that `suggest_features` makes, and that checks nothing",
@@ -510,8 +466,6 @@ REASONS = {
 """Why a name has no example here."""
 
 INSTANCES = {
-    "environments.Bins": lambda: fitted(environments.Bins(2)),
-    "environments.Clusters": lambda: fitted(environments.Clusters(3)),
     "environments.TableWorld": lake,
     "environments.SampledWorld": lambda: lake(tables=False),
     "omg_lab.Comparison": lambda: omg_lab.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),
@@ -545,12 +499,6 @@ def _told(oracles_):
     for oracle in oracles_.values():
         oracle.predict("a")
     return oracles_
-
-
-def agent_file(encoder):
-    """Return the path of an agent that plays in the cells of `encoder`."""
-    space = omg.Space(**SIZES, encoder=encoder.state())
-    return a_file(agents.Greedy(space, **pair()))
 
 
 def a_row():

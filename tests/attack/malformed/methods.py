@@ -10,7 +10,7 @@ from omg_lab.worlds.base import World
 from tests.attack.malformed import examples, trials
 from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
 
-OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "PerCentre", "Refitted", "River", "Sklearn")
+OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "PerCentre", "Refitted", "Sklearn")
 
 
 def context(instance):
@@ -99,7 +99,6 @@ METHODS = {
         ],
     ),
     "agents.GainWeighted.gains": None,
-    "predict_with": lambda i: {"parameters": i.parameters(), **of_context(i)},
     "check": lambda i: {"space": SPACE, "reward_range": (0.0, 1.0), "return_range": (0.0, 2.0)},
     # Documented: of these arguments nothing is checked, or only the tables.
     **dict.fromkeys(f"mdp.Episode.{name}" for name in ("of_arrays", "of_steps", "with_rewards")),
@@ -139,17 +138,6 @@ METHODS = {
         "episodes": 2,
         "seed": 1,
     },
-    "fit": lambda i: {"steps": omg.environments.Steps(**examples.some_steps())},
-    "episodes": lambda i: {
-        "steps": omg.environments.Steps(**examples.some_steps()),
-        "space": omg.Space(states=i.cells + 1, actions=2, horizon=H),
-        "contexts": LABELS,
-    },
-    "encode": lambda i: {"observations": np.zeros((3, 2))},
-    "encode_steps": lambda i: {"steps": omg.environments.Steps(**examples.some_steps())},
-    "where": lambda i: {"chosen": np.arange(40) < 9},
-    **{f"environments.{name}.restore": lambda i: {"path": examples.agent_file(i)} for name in ("Bins", "Clusters")},
-    "environments.Discretised.observation": lambda i: {"observation": np.zeros(4, dtype=np.float32)},
     "worlds.WorldEnv.reset": lambda i: {"seed": 1, "options": {"context": 1}},
     "worlds.WorldEnv.step": lambda i: (i.reset(seed=1), {"action": 0})[1],
     "runs.Advice.table": lambda i: {"state_names": list("xyz"), "action_names": list("uv")},
@@ -162,7 +150,6 @@ METHODS = {
         "trajectory": omg.Trajectory(**STEPS),
     },
     "theory.RegretCeiling.loss": lambda i: {"context": "a", "policy": uniform(SPACE)},
-    "theory.RegretCeiling.learn_rewards": lambda i: {"trajectory": omg.Trajectory(**STEPS)},
     "theory.RegretCeiling.replay": None,
     "theory.RegretCeiling.learn": lambda i: {"trajectory": omg.Trajectory(**STEPS)},
     "runs.Ledger.add": lambda i: {"context": "a", "row": examples.a_row()},

@@ -6,7 +6,7 @@ import inspect
 import types
 
 ROOMS = (
-    *(f"omg_cmdp.{room}" for room in ("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments")),
+    *(f"omg_cmdp.{room}" for room in ("mdp", "planning", "oracles", "agents", "environments")),
     *(f"omg_cmdp.{room}" for room in ("adversaries", "delays", "runs", "logs", "theory", "theory.bounds")),
     *(
         "omg_cmdp.theory.errors",
@@ -26,10 +26,6 @@ Those of the trial are what docs/api/trial.md has. Its calls over HTTP are attac
 """
 
 
-QUICK_ROOMS = tuple(room for room in ROOMS if room != "omg_cmdp.oracles.adapters")
-"""Those that import no large package."""
-
-
 def public(rooms=ROOMS):
     """Yield (dotted name, object) of everything public, each once, under the room that has it first."""
     seen = set()
@@ -37,8 +33,6 @@ def public(rooms=ROOMS):
         module = importlib.import_module(room)
         own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
         for name in getattr(module, "__all__", [name for name in own if not name.startswith("_")]):
-            if name.startswith("Torch"):  # see `examples.REASONS`
-                continue
             try:
                 found = getattr(module, name)
             except ImportError:  # of an extra that is not installed

@@ -76,7 +76,7 @@ REASONS = {
     "replay.Replay": "made by `replay`, whose arguments are attacked",
     **{
         f"replay.{name}": "asked by a desk and by a replay, with what they have checked"
-        for name in ("has_erased", "difference", "check_software", "check_store")
+        for name in ("has_erased", "nameless", "difference", "check_software", "check_store")
     },
     "desk.Desk": "made by `serving`; what arrives there is attacked over HTTP, by trial/tests/test_web.py",
     "web.server.serving": "listens at a port; its database and tokens are those above",
@@ -85,7 +85,6 @@ INSTANCES = {"trial_file.Trial": trials.trial, "client.Client": a_client}
 METHODS = {
     "trial_file.Trial.read": lambda _: {"path": study_file()},
     "trial_file.Trial.parse": lambda _: {"text": trials.TEXT, "name": "trial.toml"},
-    "tokens.Tokens.role": lambda tokens: {"token": tokens.add("app", "me")},
     "tokens.Tokens.find": lambda tokens: {"token": tokens.add("app", "me")},
     "tokens.Tokens.revoke": lambda _: {"name": "me"},
     "tokens.Tokens.forget": lambda _: {"person": "p1"},
@@ -96,6 +95,7 @@ METHODS = {
         for name in ("read", "rows", "some_rows", "append", "answered", "mark", "keep", "forget")
     },
     "trial_file.Trial.action_name": None,  # of an index that the log holds
+    "trial_file.Trial.vector": None,  # of a context that the trial file has checked
     "client.Client.open": lambda _: dict(PERSON),
     "client.Client.enrol": lambda _: {"person": "p1", "zone": "Europe/Berlin", "end": "2027-01-01"},
     "client.Client.decide": lambda client: of_step(client, state="took it"),

@@ -174,7 +174,9 @@ def enrol(
     from omg_trial.trial_file import Trial
 
     rows = read_roster(Trial.read(file), people)
-    with Client(url, os.environ.get("OMG_TRIAL_TOKEN", "")) as client:
+    if not (token := os.environ.get("OMG_TRIAL_TOKEN")):
+        raise ValueError("the service asks for a token: set OMG_TRIAL_TOKEN to one with the role app")
+    with Client(url, token) as client:
         for row in rows:
             try:
                 client.enrol(**row)

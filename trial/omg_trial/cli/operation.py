@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,7 @@ def follow(
                 typer.echo(f"omg-trial: {error}", err=True)  # the service is restarted, say
             if once:
                 return
-            follower.wait(every)
+            time.sleep(every)
 
 
 @command
@@ -116,15 +117,19 @@ def erase(
             desk = Desk(trial, store, new=False)
             call = desk.prepare("erase", {"person": person, "cause": cause})
             [answer] = desk.answer([call._replace(actor="omg-trial erase")])
-            if isinstance(answer, Refusal):
-                raise ValueError(answer.message)
+            refused = answer if isinstance(answer, Refusal) else None
+            kept = Tokens(known) if known is not None and known.is_file() else None
+            if kept is not None and (
+                refused is None or refused.status == 410
+            ):  # erased by a command that was interrupted
+                kept.forget(person)
+            if refused is not None:
+                raise ValueError(refused.message)
             typer.echo(f"The person was erased by event {desk.chain.head}. Destroy copies of the key file, too.")
-            if known is None or not known.is_file():
+            if kept is None:
                 typer.echo(
                     "There is no token file here (--tokens): take back the tokens of their phones, which name them."
                 )
-            else:
-                Tokens(known).forget(person)
     except InUseError:
         how = "an administrator can erase by POST /v1/people/PERSON/erase"
         raise ValueError(f"the trial is served: {how}, or stop the service first") from None

@@ -10,6 +10,9 @@ import typer
 
 from omg_trial.cli.commands import DatabaseUrl, KeysPath, TrialPath, command, reading, until_signal
 
+HAPPENED = {"left": ("person who left", "people who left"), "withdraw": ("withdrawal",), "erase": ("erasure",)}
+"""Words for what a rehearsal counts under the name of a call; the others are their own."""
+
 
 @command
 def rehearse(
@@ -36,9 +39,12 @@ def rehearse(
     from omg_trial.rehearsal.script import TROUBLE, Script
     from omg_trial.tokens import Tokens
     from omg_trial.trial_file import Trial
+    from omg_trial.trial_file.explain import counted
     from omg_trial.web.server import serving
 
     trial, folder = Trial.read(file), out or file.with_suffix(".rehearsal")
+    if folder.exists():
+        raise ValueError(f"{folder} is there already: name a new folder with --out, or move this one")
     folder.mkdir(parents=True)
     model = simple_model(trial, seed) if people_model is None else load_model(people_model)
     script = Script() if calm else TROUBLE
@@ -48,11 +54,15 @@ def rehearse(
         found = summarise(player)
         paths = write_rehearsal(player, folder)
         typer.echo("\n".join(describe_rehearsal(found)))
-        typer.echo(f"{', '.join(f'{name}: {count}' for name, count in found.counts.items())}.")
-        for each in analyse(player):
+        happened = (counted(count, *HAPPENED.get(name, (name,))) for name, count in found.counts.items())
+        typer.echo(f"There were {', '.join(happened)}.")
+        estimates = list(analyse(player))
+        for each in estimates:
             verdict = "covers" if each.covered else "does not cover"
             interval = f"{each.value:.3f} [{each.low:.3f}, {each.high:.3f}]"
             typer.echo(f"{each.name}: {interval} {verdict} the truth, {each.truth:.3f}.")
+        missed = sum(not each.covered for each in estimates)
+        typer.echo(f"{missed} of {counted(len(estimates), 'interval')} missed; by chance one in twenty does.")
         for path in paths:
             typer.echo(path)
     if serve_port is not None:

@@ -26,6 +26,7 @@ CREATE TABLE IF NOT EXISTS calls (
 CREATE TABLE IF NOT EXISTS episodes (episode INTEGER PRIMARY KEY, opened TEXT NOT NULL, call INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS seen (row INTEGER PRIMARY KEY CHECK (row = 1), mark TEXT);
 """
+_READ = ("SELECT number, key, path, body, waits, refusal FROM calls", "SELECT episode, opened, call FROM episodes")
 
 
 class QueuedCall(NamedTuple):
@@ -50,9 +51,13 @@ class Outbox:
             for pragma in ("secure_delete = ON", "journal_mode = TRUNCATE", "synchronous = FULL"):
                 self._file.execute(f"PRAGMA {pragma}")
             self._file.executescript(_TABLES)
+            if (found := self._file.execute("PRAGMA integrity_check(1)").fetchone()) != ("ok",):
+                raise sqlite3.DatabaseError(f"it is damaged: {found[0]}")
+            for query in _READ:
+                self._file.execute(query).fetchall()
+            row = self._file.execute("SELECT mark FROM seen").fetchone()
         except (OSError, sqlite3.Error) as error:
             raise ValueError(f"`queue` must be a file of a client, or a new one, got {name!r}: {error}") from None
-        row = self._file.execute("SELECT mark FROM seen").fetchone()
         self.seen: str | None = None if row is None else row[0]
         """NUMBER:HASH of the last event that the client knows of; kept with what is kept next."""
 
@@ -80,7 +85,7 @@ class Outbox:
         """Yield the calls that wait for a network, in their order."""
         query = "SELECT number, key, path, body FROM calls WHERE waits AND refusal IS NULL ORDER BY number LIMIT 1"
         while (row := self._file.execute(query).fetchone()) is not None:
-            yield QueuedCall(row[0], row[1], row[2], json.loads(row[3]))
+            yield QueuedCall(row[0], row[1], row[2], _body(row[3]))
 
     def done(self, call: QueuedCall) -> None:
         """Forget a call that was answered."""
@@ -94,7 +99,7 @@ class Outbox:
     def refused(self) -> list[tuple[str, dict[str, Any], str]]:
         """Return path, body and refusal of every call that was set aside."""
         rows = self._file.execute("SELECT path, body, refusal FROM calls WHERE refusal IS NOT NULL ORDER BY number")
-        return [(path, json.loads(body), refusal) for path, body, refusal in rows]
+        return [(path, _body(body), refusal) for path, body, refusal in rows]
 
     def opened(self, episode: int) -> dict[str, Any] | None:
         """Return how an episode was opened."""
@@ -158,6 +163,13 @@ class Outbox:
 
 def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
+
+
+def _body(text: str) -> dict[str, Any]:
+    try:
+        return {**json.loads(text)}
+    except (RecursionError, TypeError, ValueError):
+        raise ValueError("`queue` must be as a client writes it, got a call whose body is no JSON object") from None
 
 
 def _json(body: dict[str, Any]) -> str:

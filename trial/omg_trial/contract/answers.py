@@ -5,6 +5,18 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 
+class InLog(BaseModel):
+    """The answer of a call that was kept, and the number of its event."""
+
+    event: int
+
+
+class OfEpisode(InLog):
+    """The same, of a call about an episode."""
+
+    episode: int
+
+
 class PolicyAnswer(BaseModel):
     """A whole policy (H, S, A), and why it is this one."""
 
@@ -25,11 +37,9 @@ class Allowed(BaseModel):
     signature: str = Field(description="To be sent with every decision that was made without a network.")
 
 
-class Opened(PolicyAnswer):
+class Opened(PolicyAnswer, OfEpisode):
     """An episode: its number, and its whole policy."""
 
-    episode: int
-    event: int
     horizon: int
     states: list[str]
     actions: list[str]
@@ -48,11 +58,9 @@ class Fallback(BaseModel):
     rules: list[str]
 
 
-class Decided(BaseModel):
+class Decided(OfEpisode):
     """The action to take, and its probability."""
 
-    episode: int
-    event: int
     step: int
     action: str | None = Field(description="null if nothing is to be done, as the person is not available.")
     probability: float | None = Field(
@@ -63,55 +71,41 @@ class Decided(BaseModel):
     fallback: Fallback | None
 
 
-class Reported(BaseModel):
+class Reported(OfEpisode):
     """An outcome that was kept."""
 
-    episode: int
-    event: int
     step: int
     revision: int
 
 
-class Closed(BaseModel):
+class Closed(OfEpisode):
     """An episode that has ended."""
 
-    episode: int
-    event: int
     cause: str
 
 
-class Withdrawn(BaseModel):
+class Withdrawn(InLog):
     """A person who was taken out."""
 
     withdrawn: bool
-    event: int
 
 
-class Erased(BaseModel):
+class Erased(InLog):
     """A person whose key was destroyed."""
 
     erased: bool
-    event: int
 
 
-class Looked(BaseModel):
-    """A look that was noted."""
-
-    event: int
-
-
-class Enrolled(BaseModel):
+class Enrolled(InLog):
     """A person who takes part."""
 
     enrolled: bool
-    event: int
 
 
-class Steered(BaseModel):
+class Steered(InLog):
     """A pause, a stop, or the end of a pause."""
 
     done: str
-    event: int
 
 
 class Noted(BaseModel):
@@ -122,33 +116,29 @@ class Noted(BaseModel):
     message: str
 
 
-class Published(BaseModel):
+class Published(InLog):
     """The version that is in use now, and the checks that were not green at that time."""
 
     version: int
-    event: int
     findings: list[Noted]
 
 
-class LearningStarted(BaseModel):
+class LearningStarted(InLog):
     """Learning that has begun; a version follows when its checks have passed."""
 
     learning: int
-    event: int
 
 
-class RolledBack(BaseModel):
+class RolledBack(InLog):
     """The version that is in use again."""
 
     version: int
-    event: int
 
 
-class Acknowledged(BaseModel):
+class Acknowledged(InLog):
     """An incident that somebody looks after."""
 
     incident: int
-    event: int
     note: str
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from omg_trial.trial_file import kinds
 
@@ -50,22 +49,6 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _day(text: str) -> str:
-    kinds.date(text)
-    return text
-
-
-def _with_zone(text: str) -> str:
-    try:
-        # Far from the ends of the calendar, where a change of zone would leave it.
-        fine = 1 < (time := datetime.datetime.fromisoformat(text)).year < datetime.MAXYEAR and time.tzinfo is not None
-    except ValueError:
-        fine = False
-    if not fine:
-        raise ValueError("give a time with its zone, such as 2026-11-02T09:00:00+01:00")
-    return text
-
-
 WHOLE = BeforeValidator(_whole)
 """In JSON 1.0 is an integer too. It stands after the limits of a type, which OpenAPI would not have otherwise."""
 Person = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["p-017"])]
@@ -76,8 +59,6 @@ Count = Annotated[int, Field(ge=0, le=10**9), WHOLE]
 Note = Annotated[str, Field(min_length=1, max_length=2000, examples=["The app's team has a mend; out tomorrow."])]
 Cause = Annotated[str, Field(min_length=1, max_length=500), kinds.Printable]
 Zone = Annotated[kinds.Zone, Field(max_length=60, examples=["Europe/Berlin"])]
-Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-02"]), AfterValidator(_day)]
-DeviceTime = Annotated[str, Field(max_length=40, examples=["2026-11-02T09:00:00+01:00"]), AfterValidator(_with_zone)]
 TARGETS: dict[str, Any] = {"episode": Episode, "incident": Episode, "person": Person}
 """What a call can be about, if that is no field of it: over HTTP the path names it."""
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
@@ -137,7 +118,7 @@ class Open(Call):
     )
     context: Any = Field(description="What is known of the person: by column of the trial file, or one of its labels.")
     available: bool = Field(default=True, description="Whether anything may be drawn in the episode.")
-    device_time: DeviceTime | None = Field(default=None, description="The time by the clock of the device.")
+    device_time: kinds.MomentText | None = Field(default=None, description="The time by the clock of the device.")
 
 
 class Decide(Call):
@@ -150,7 +131,7 @@ class Decide(Call):
     available: bool = Field(
         default=True, description="Whether the person can be asked to do something now; if not, nothing is drawn."
     )
-    device_time: DeviceTime | None = Field(default=None, description="The time by the clock of the device.")
+    device_time: kinds.MomentText | None = Field(default=None, description="The time by the clock of the device.")
     allowance: str | None = Field(default=None, pattern="^[0-9a-f]{64}$", description="The allowance's signature.")
 
     @model_validator(mode="after")
@@ -217,9 +198,9 @@ class Enrol(Call):
         default=None, description="Drawn if it is null; otherwise the trial file must say that arms are given."
     )
     zone: Zone | None = Field(default=None, description="That of the trial file if it was never given.")
-    consent_from: Day | None = None
-    consent_to: Day | None = None
-    end: Day | None = Field(default=None, description="The last day on which anything is decided.")
+    consent_from: kinds.DayText | None = None
+    consent_to: kinds.DayText | None = None
+    end: kinds.DayText | None = Field(default=None, description="The last day on which anything is decided.")
 
     @model_validator(mode="after")
     def _goes_forward(self) -> Enrol:

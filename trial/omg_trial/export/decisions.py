@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -154,6 +155,7 @@ class DecisionRow(NamedTuple):
     drawn: int | None
     chances: list[float] | None
     withdrawn: bool
+    abandoned: int
 
 
 class Column(NamedTuple):
@@ -208,6 +210,9 @@ def columns(trial: Trial) -> dict[str, Column]:
         "next_state": text("as reported, or as the next decision tells; empty if unknown or in doubt", state_after),
         "revision": Column("Int64", "of the outcome; higher for corrections", revision),
         "closed": text("why the episode has ended; empty if it is under way", lambda row: row.record.closed),
+        "abandoned": count(
+            "openings of the person just before this one in which nothing was decided", lambda row: row.abandoned
+        ),
         "withdrawn": Column("bool", "whether the person has withdrawn since", lambda row: row.withdrawn),
     }
 
@@ -264,8 +269,11 @@ def dictionary(trial: Trial, rows: int, withdrawn: int = 0, erased: int = 0) -> 
 
 
 def _rows(found: PlayedTrial) -> Iterator[DecisionRow]:
+    abandoned: collections.Counter[str] = collections.Counter()
     for record in found.records.values():
+        before = abandoned[record.person]
+        abandoned[record.person] = 0 if record.choices else before + 1
         for step, choice in sorted(record.choices.items()):
             drawn, chances = found.drawn[record.number, step]
             outcome, gone = record.outcomes.get(step, StepOutcome()), record.person in found.withdrawn
-            yield DecisionRow(record, step, choice, outcome, drawn, chances, gone)
+            yield DecisionRow(record, step, choice, outcome, drawn, chances, gone, before)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.validation import FloatArray, file_path, instance_of
+from omg_cmdp.validation import file_path, instance_of
 from omg_trial.export.logged import live_log
 from omg_trial.log.events import Event
 from omg_trial.trial_file.trial import Trial
@@ -62,8 +62,7 @@ def write_minari(
     log, target = live_log(trial, events), file_path(path) / "data"
     target.mkdir(parents=True)
     episodes = [(each, steps) for each in log.episodes if (steps := _rewarded(each))]
-    vectors = [_vector(trial, each) for each, _ in episodes]
-    size = len(trial.labels) if trial.features is None else trial.features.dimension
+    vectors, size = [trial.vector(each.context) for each, _ in episodes], trial.dimension
     for number, (episode, steps) in enumerate(episodes):
         folder = target / str(number)
         folder.mkdir()
@@ -98,12 +97,6 @@ def write_minari(
     }
     (target / "metadata.json").write_text(json.dumps(metadata))
     return target
-
-
-def _vector(trial: Trial, episode: Episode) -> FloatArray:
-    if trial.features is None:
-        return np.array([float(label == episode.context) for label in trial.labels])
-    return np.asarray(trial.features(episode.context), dtype=np.float64)
 
 
 def _discrete(count: int) -> dict[str, Any]:

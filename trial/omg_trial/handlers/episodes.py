@@ -14,6 +14,7 @@ from omg_trial.decisions import (
     PolicySource,
     choose_policy,
     decide_step,
+    decided_at,
     draw_ahead,
     grant_allowance,
 )
@@ -22,7 +23,6 @@ from omg_trial.handlers.allowances import check_allowance, sign_allowance
 from omg_trial.handlers.handled import Handled, find_episode
 from omg_trial.handlers.people import check_day, check_halt, find_participant
 from omg_trial.people.participants import Participant
-from omg_trial.rules import moment
 from omg_trial.trial_file.trial import Trial
 
 
@@ -110,6 +110,8 @@ def handle_decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handl
     """Decide a step, or answer as it was decided."""
     record, trial = find_episode(at, episode, is_open=True), at.trial
     state = trial.states.index(call.state)
+    if call.action is not None and not trial.offline:
+        raise Refusal(422, "`action`: no app of this trial acts without a network, as its file does not say `offline`")
     if call.action is not None and not trial.space.admissible[state, trial.actions.index(call.action)]:
         raise Refusal(422, f"`action`: {call.action} is forbidden in the state {call.state}")
     if call.step in record.choices:
@@ -119,11 +121,9 @@ def handle_decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handl
         return Handled("repeated", {**body, **asked}, _format_decision(at, {**body, **made._asdict()}))
     check_allowance(at, record, call)
     person = at.state.people[record.person]
-    if call.action is None:
-        check_day(at, person, at.now)
+    check_day(at, person, decided_at(at, record, call))
+    if call.action is None:  # what an app did without a network is kept: it had not heard of a pause
         check_halt(at, person)
-    else:  # what an app did without a network counts on the day on which it did so
-        check_day(at, person, at.now if call.device_time is None else min(at.now, moment(call.device_time)))
     body = decide_step(at, record, call)
     return Handled("decided", body, _format_decision(at, body))
 

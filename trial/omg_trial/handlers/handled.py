@@ -31,6 +31,8 @@ def find_episode(at: DecisionInputs, episode: int, *, is_open: bool = False) -> 
 
 def check_bound(at: DecisionInputs, fields: dict[str, Any], bound: str) -> None:
     """Refuse a call of somebody's phone about anybody else."""
+    if at.state.has_left(bound):  # their episodes are unknown by now
+        raise Refusal(410, "the person has withdrawn")
     episode = at.state.episodes.get(fields.get("episode", 0))
     if bound not in (fields.get("person"), None if episode is None else episode.person):
         raise Refusal(403, "the token is of the phone of another person")

@@ -13,6 +13,7 @@ from omg_trial.keys.marks import alias_of
 def handle_withdraw(at: DecisionInputs, call: calls.Withdraw, person: str) -> Handled:
     """Take a person out."""
     find_person(at, person)
+    _check_nameless(person, call.cause or "")
     return Handled(
         "withdrawn", {"person": person, "cause": call.cause}, answers.Withdrawn(withdrawn=True, event=at.number)
     )
@@ -25,15 +26,20 @@ def handle_erase(at: DecisionInputs, call: calls.Erase, person: str) -> Handled:
         raise Refusal(410, "the person was erased")
     if person not in {*at.state.people, *at.state.withdrawn}:
         raise Refusal(404, "there is no such person")
-    if re.search(rf"(?<!\w){re.escape(person)}(?!\w)", call.cause, re.IGNORECASE):
-        raise Refusal(422, "`cause`: it stays in the log, so say it without the person's name")
+    _check_nameless(person, call.cause)
     return Handled("erased", {"person": alias, "cause": call.cause}, answers.Erased(erased=True, event=at.number))
+
+
+def _check_nameless(person: str, cause: str) -> None:
+    """Refuse a cause that names the person."""
+    if re.search(rf"(?<!\w){re.escape(person)}(?!\w)", cause, re.IGNORECASE):
+        raise Refusal(422, "`cause`: it stays in the log, so say it without the person's name")
 
 
 def handle_look(at: DecisionInputs, call: calls.Look, _: None) -> Handled:
     """Note that somebody has looked."""
     body = {"what": call.what, **({} if call.person is None else {"person": call.person})}
-    return Handled("looked", body, answers.Looked(event=at.number))
+    return Handled("looked", body, answers.InLog(event=at.number))
 
 
 def handle_learn(at: DecisionInputs, call: calls.Learn, _: None) -> Handled:
@@ -90,6 +96,7 @@ def handle_pause(at: DecisionInputs, call: calls.Pause, _: None) -> Handled:
     action = None if call.action is None else at.trial.actions.index(call.action)
     if call.person is not None:
         find_person(at, call.person)
+        _check_nameless(call.person, call.cause)
         about, halt = "the person", at.state.people[call.person].paused
     elif action is not None:
         about, halt = f"the action {call.action}", at.state.halted_actions.get(action)

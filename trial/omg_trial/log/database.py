@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -89,7 +90,8 @@ class Database:
         self._lock: filelock.BaseFileLock | None = None
         self._forgotten: weakref.finalize[[], Database]  # closes the file of an object that nobody has closed
         # No pool: one connection holds the lock, and a lost one must not come back by itself.
-        # Threads may share it, one after the other: the service's own thread reads what another one has opened.
+        # Threads share it, one after the other: a reader must not roll back what another one is about to commit.
+        self._one_at_a_time = threading.RLock()
         options = {"check_same_thread": False} if is_sqlite else {}
         self._engine = sql.create_engine(self.url, poolclass=sql.pool.NullPool, connect_args=options)
         self.keys = KeyRing(key_path(self._file, keys))
@@ -100,6 +102,10 @@ class Database:
 
     def reopen(self) -> None:
         """Connect, take the lock, and check that the tables are ours."""
+        with self._one_at_a_time:
+            self._reopen()
+
+    def _reopen(self) -> None:
         if self._in_memory and self._connection is not None:
             return  # it would be empty afterwards
         self.close()
@@ -129,15 +135,16 @@ class Database:
 
     def close(self) -> None:
         """Let go of the database."""
-        if self._connection is not None:
-            self._forgotten.detach()
-            with contextlib.suppress(SQLAlchemyError):
-                self._connection.invalidate()
-                self._connection.close()
-            self._connection = None
-        if self._lock is not None:
-            self._lock.release(force=True)
-            self._lock = None
+        with self._one_at_a_time:
+            if self._connection is not None:
+                self._forgotten.detach()
+                with contextlib.suppress(SQLAlchemyError):
+                    self._connection.invalidate()
+                    self._connection.close()
+                self._connection = None
+            if self._lock is not None:
+                self._lock.release(force=True)
+                self._lock = None
 
     def read(self, after: int = 0) -> Iterator[Event]:
         """Yield the events after one with this number, in order; `verified` shows whether they are as written."""
@@ -227,14 +234,15 @@ class Database:
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sql.Connection]:
-        """Yield the connection; whatever fails closes it, and is a `StoreError`."""
-        if self._connection is None:
-            raise StoreError("the database is closed")
-        try:
-            yield self._connection
-        except (SQLAlchemyError, OSError, UnicodeError) as error:
-            self.close()
-            raise StoreError(f"the database does not answer: {_reason(error)}") from None
+        """Yield the connection to one thread; whatever fails closes it, and is a `StoreError`."""
+        with self._one_at_a_time:
+            if self._connection is None:
+                raise StoreError("the database is closed")
+            try:
+                yield self._connection
+            except (SQLAlchemyError, OSError, UnicodeError) as error:
+                self.close()
+                raise StoreError(f"the database does not answer: {_reason(error)}") from None
 
     def _take_lock(self, connection: sql.Connection) -> None:
         """Take the lock, which the system releases when the process ends, however it ends."""

@@ -7,6 +7,7 @@ A hash that was written down shows later whether anything before it was changed,
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -83,8 +84,18 @@ class Event:
     @functools.cached_property
     def body(self) -> dict[str, Any]:
         """The facts of the event, by name; `KeyFileError` if they cannot be unsealed."""
-        found: dict[str, Any] = json.loads(self.text)
-        return found if self.ring is None else self.ring.unseal(found)
+        with self.expected():
+            found: dict[str, Any] = {**json.loads(self.text)}
+            return found if self.ring is None else self.ring.unseal(found)
+
+    @contextlib.contextmanager
+    def expected(self) -> Iterator[None]:
+        """Make a `BrokenChainError` of what happens if an event has not the form in which a service writes it."""
+        try:
+            yield
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
+            rule = "is none that a service of this version writes"  # nothing that it says, which is about a person
+            raise BrokenChainError(f"event {self.number} {rule} ({type(error).__name__})") from error
 
     @property
     def row(self) -> Row:
@@ -109,7 +120,9 @@ class Event:
         """Raise if there is a key file, and somebody without it has written the event."""
         if self.ring is None or not self.ring.secret:
             return
-        if self.kind == "founded" and self.body["format"] != FORMAT:  # a key file of another trial is refused here, too
+        if (
+            self.kind == "founded" and self.body.get("format") != FORMAT
+        ):  # a key file of another trial is refused here, too
             return  # nobody reads on
         called, _, written = (self.request or "").rpartition(":")
         if not hmac.compare_digest(written.encode(), self._mark(called).encode()):

@@ -12,13 +12,17 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from omg_trial.desk import Desk
+from omg_trial.incident import Incident
 from omg_trial.operation.channels import Channel, Message
+from omg_trial.rules import moment
 from omg_trial.state import State
 from omg_trial.watching.checks import Finding
 from omg_trial.watching.process import Process
 from omg_trial.watching.verdicts import GREEN
 from omg_trial.watching.view import TrialView
 
+QUIET = datetime.timedelta(hours=1)
+"""For how long a check that was told of, and was better since, is not told of again in the same colour."""
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 900.0
 """Seconds until a message that was not taken is sent again; each pause is twice the one before."""
 
@@ -113,13 +117,18 @@ class _Courier:
 
 
 def _incidents(view: TrialView, channel: str) -> list[Due]:
-    """Return the last incident of each check, if it is bad, and neither sent by this channel nor acknowledged."""
+    """Return the last incident of each check, if it is bad, and neither sent by this channel nor acknowledged.
+
+    A check that flaps is told of once in `QUIET`: what is bad again is sent if it lasts.
+    """
     last = {each.check: each for each in view.state.incidents}
+    told = {(each.check, each.severity): each.time for each in view.state.incidents if channel in each.alerted}
     due = [each for each in last.values() if each.severity in view.trial.alerts.severities]
     return [
-        Due(each.number, _message(view, each.number, each.time, *each[2:5]), {"incident": each.number})
+        Due(each.number, _message(view, each.number, each.time, each), {"incident": each.number})
         for each in due
         if channel not in each.alerted and each.note is None
+        if (before := told.get((each.check, each.severity))) is None or view.now - moment(before) >= QUIET
     ]
 
 
@@ -128,24 +137,21 @@ def _unkept(view: TrialView, found: Sequence[Finding]) -> list[Due]:
     noted = {each.check: each.severity for each in view.state.incidents}
     new = [each for each in found if each.severity != noted.get(each.check, GREEN)]
     return [
-        Due((each.check, each.severity), _message(view, None, view.now.isoformat(), *_in_order(each)), None)
+        Due((each.check, each.severity), _message(view, None, view.now.isoformat(), each), None)
         for each in new
         if each.severity in view.trial.alerts.severities
     ]
 
 
-def _in_order(found: Finding) -> tuple[str, str, str]:
-    return found.severity, found.check, found.message
-
-
-def _message(view: TrialView, number: int | None, time: str, severity: str, check: str, message: str) -> Message:
-    facts = {"trial": view.trial.name, "severity": severity, "check": check, "message": message}
+def _message(view: TrialView, number: int | None, time: str, found: Finding | Incident) -> Message:
+    facts = {"trial": view.trial.name, "severity": found.severity, "check": found.check, "message": found.message}
     how = (
         f"Incident {number}, {time}. Acknowledge it on the page of the service."
         if number is not None
         else f"{time}. It could not be written to the log."
     )
-    return Message(f"[{view.trial.name}] {severity}: {check}", f"{message}.\n\n{how}\n", {**facts, "incident": number})
+    subject, text = f"[{view.trial.name}] {found.severity}: {found.check}", f"{found.message}.\n\n{how}\n"
+    return Message(subject, text, {**facts, "incident": number})
 
 
 def _digest(view: TrialView, found: Sequence[Finding], channel: str) -> list[Due]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -101,7 +100,6 @@ class Follower:
         except BaseException:
             self._store.close()
             raise
-        self._ended = threading.Event()
 
     @property
     def head(self) -> str:
@@ -111,10 +109,6 @@ class Follower:
     def close(self) -> None:
         """Let go of the copy."""
         self._store.close()
-
-    def wait(self, seconds: float) -> None:
-        """Wait until the next look."""
-        self._ended.wait(seconds)
 
     def catch_up(self) -> int:
         """Take in all new events, and return how many there were."""

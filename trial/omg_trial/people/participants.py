@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 LEARNING, CONTROL = "learning", "control"
-ARMS = (LEARNING, CONTROL)
 
 
 class Halt(NamedTuple):

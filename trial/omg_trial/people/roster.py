@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,7 @@ def read_roster(trial: Trial, path: Path) -> list[dict[str, Any]]:
     """
     contract, known, found = Contract(trial), list(Enrol.model_fields), dict[str, dict[str, Any]]()
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.DictReader(file)
-        for number, row in enumerate(rows, start=2):
+        for number, row in enumerate(_rows(csv.DictReader(file), path), start=2):
             if strange := [name for name in row if name not in known]:
                 raise ValueError(f"{path}: there is no column {strange[0]!r}; there are {', '.join(known)}")
             fields = {name: value for name, value in row.items() if value}
@@ -40,3 +40,10 @@ def read_roster(trial: Trial, path: Path) -> list[dict[str, Any]]:
                 raise ValueError(f"{path}, line {number}: the person is in another line too")
             found[fields["person"]] = fields
     return list(found.values())
+
+
+def _rows(table: csv.DictReader[str], path: Path) -> Iterator[dict[str, str]]:
+    try:
+        yield from table
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {table.line_num}: {error}") from None

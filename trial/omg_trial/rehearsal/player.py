@@ -108,7 +108,7 @@ class Player:
             if day > today:
                 today = day
                 self._begin_day(day)
-            part = slot / len(slots)
+            part = max(done, slot / len(slots))  # slots of two zones may interleave
             self._incidents(done, part)
             done = part
             self._play_slot([phone for phone in self.phones if phone.zone == zone and phone.here], slot, day)

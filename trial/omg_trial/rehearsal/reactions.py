@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.oracles.feature_map import Category
-from omg_cmdp.validation import FloatArray
 from omg_trial.trial_file.trial import Trial
 
 Model = Callable[[Any, str, str | None, int], tuple[float, Mapping[str, float]]]
@@ -37,15 +36,14 @@ def simple_model(trial: Trial, seed: int = 0) -> Model:
     generator, (states, actions) = np.random.default_rng([seed, 1]), (len(trial.states), len(trial.actions))
     base = generator.uniform(-0.1, 0.1, states)
     effect = np.append(0.0, generator.uniform(-0.05, 0.25, actions - 1))
-    size = len(trial.labels) if trial.features is None else trial.features.dimension
-    slope = generator.normal(size=(actions, size))
+    slope = generator.normal(size=(actions, trial.dimension))
     slope *= 0.15 / np.linalg.norm(slope, axis=1, keepdims=True)
     after = generator.dirichlet(np.full(states, 2.0), (states, actions))
     low, high = reward_range(trial)
 
     def react(context: Any, state: str, action: str | None, day: int) -> tuple[float, Mapping[str, float]]:
         s, a = trial.states.index(state), 0 if action is None else trial.actions.index(action)
-        share = 0.5 + base[s] + effect[a] + slope[a] @ _vector(trial, context)
+        share = 0.5 + base[s] + effect[a] + slope[a] @ trial.vector(context)
         return low + (high - low) * float(np.clip(share, 0.1, 0.9)), dict(zip(trial.states, after[s, a], strict=True))
 
     return react
@@ -78,9 +76,3 @@ def random_context(trial: Trial, generator: np.random.Generator) -> Any:
         else float(generator.uniform(column.low, column.high))
         for column in trial.features.columns
     }
-
-
-def _vector(trial: Trial, context: Any) -> FloatArray:
-    if trial.features is None:
-        return np.array([float(label == context) for label in trial.labels])
-    return np.asarray(trial.features(context), dtype=np.float64)

@@ -16,50 +16,43 @@ from pydantic import AfterValidator, Field, model_validator
 from omg_trial.trial_file.kinds import TimeOfDay
 from omg_trial.trial_file.table import FileTable
 
-_KEPT = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+")
+
+def _text(pattern: str, rule: str) -> AfterValidator:
+    """Return the check of a text that must have this form."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(rule)
+        return value
+
+    return AfterValidator(check)
 
 
-def _reference(value: str) -> str:
-    if not _KEPT.fullmatch(value):
-        raise ValueError("the log holds this file: give env:NAME or file:PATH, and keep the secret there")
-    return value
-
-
-def _webhook(value: str) -> str:
-    return value if _KEPT.fullmatch(value) else _url(value)
-
-
-def _url(value: str) -> str:
+def _is_address(value: str) -> str:
     parts = urllib.parse.urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+    is_url = parts.scheme in ("http", "https") and parts.hostname and not parts.username and not parts.query
+    if not is_url and not re.fullmatch(_KEPT, value):
         raise ValueError("give https://... without a password or a query, env:NAME or file:PATH")
     return value
 
 
-def _address(value: str) -> str:
-    if not re.fullmatch(r"[^\s@<>,;]+@[^\s@<>,;]+", value):
-        raise ValueError("give an e-mail address such as team@example.org")
-    return value
-
-
-def _server(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9.-]+:[0-9]{1,5}", value):
-        raise ValueError("give HOST:PORT, such as mail.example.org:587")
-    return value
-
-
-Reference = Annotated[str, AfterValidator(_reference)]
-Address = Annotated[str, AfterValidator(_address)]
+_KEPT = r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+"
+Reference = Annotated[
+    str, _text(_KEPT, "the log holds this file: give env:NAME or file:PATH, and keep the secret there")
+]
+Webhook = Annotated[str, AfterValidator(_is_address)]
+Address = Annotated[str, _text(r"[^\s@<>,;]+@[^\s@<>,;]+", "give an e-mail address such as team@example.org")]
+Server = Annotated[str, _text(r"[A-Za-z0-9.-]+:[0-9]{1,5}", "give HOST:PORT, such as mail.example.org:587")]
 
 
 class Alerts(FileTable):
     """Who is told of incidents: a webhook, people by e-mail, or both. Messages name no people."""
 
-    webhook: Annotated[str, AfterValidator(_webhook)] | None = None
+    webhook: Webhook | None = None
     """Address to which incidents are posted as JSON; or env:NAME or file:PATH, where it is kept."""
     webhook_token: Reference | None = None
     """Sent as `Authorization: Bearer`."""
-    smtp: Annotated[str, AfterValidator(_server)] | None = None
+    smtp: Server | None = None
     """Mail server, as HOST:PORT."""
     security: Literal["starttls", "tls", "none"] = "starttls"
     sender: Address | None = None

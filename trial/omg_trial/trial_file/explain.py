@@ -56,7 +56,7 @@ def _contexts(trial: Trial) -> Iterator[str]:
         yield f"The context of an episode is one of {', '.join(trial.labels)}."
         return
     columns = [
-        f"{column.column} ({', '.join(map(str, column.labels))})"
+        f"{column.column} ({', '.join(map(str, column.labels))}; any other counts as unknown)"
         if isinstance(column, Category)
         else f"{column.column} (a number from {column.low:g} to {column.high:g}; beyond that the nearest end counts)"
         for column in trial.features.columns

@@ -22,7 +22,7 @@ from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, instance_of, real_number
 
-AnyOracle = TypeVar("AnyOracle", bound=Oracle)
+AnyOracle = TypeVar("AnyOracle", bound=RewardOracle | DynamicsOracle)
 
 
 @final
@@ -80,6 +80,19 @@ class _Floored(Oracle, Generic[AnyOracle]):
         self.oracle, self.floor, self.horizon = oracle, floor, oracle.horizon
         self.surely_learns = oracle.surely_learns
 
+    def floored(self, table: FloatArray) -> FloatArray:
+        """Return what is predicted under the floor."""
+        raise NotImplementedError
+
+    def predict(self, context: Context) -> FloatArray:
+        return self.floored(self.oracle.predict(context))
+
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        return self.floored(self.oracle.draws(context, count, generator))
+
+    def draws_from(self, context: Context, streams: Streams) -> FloatArray:
+        return self.floored(self.oracle.draws_from(context, streams))
+
     @property
     def loss(self) -> float:  # type: ignore[override]
         return self.oracle.loss
@@ -110,17 +123,9 @@ class _Floored(Oracle, Generic[AnyOracle]):
 class FlooredRewards(_Floored[RewardOracle], RewardOracle):
     """Rewards under a floor."""
 
-    def predict(self, context: Context) -> FloatArray:
-        """Return f'."""
-        return self.floor.rewards(self.oracle.predict(context))
-
-    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
-        """Return f' of functions that are plausible."""
-        return self.floor.rewards(self.oracle.draws(context, count, generator))
-
-    def draws_from(self, context: Context, streams: Streams) -> FloatArray:
-        """Return the same by the numbers of `streams`."""
-        return self.floor.rewards(self.oracle.draws_from(context, streams))
+    def floored(self, table: FloatArray) -> FloatArray:
+        """Return f' of f."""
+        return self.floor.rewards(table)
 
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
         """Learn what was done: the action that was drawn, whether the plan or the floor wanted it."""
@@ -131,17 +136,9 @@ class FlooredRewards(_Floored[RewardOracle], RewardOracle):
 class FlooredDynamics(_Floored[DynamicsOracle], DynamicsOracle):
     """Dynamics under a floor."""
 
-    def predict(self, context: Context) -> FloatArray:
-        """Return P'."""
-        return self.floor.transitions(self.oracle.predict(context))
-
-    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
-        """Return P' of transitions that are plausible."""
-        return self.floor.transitions(self.oracle.draws(context, count, generator))
-
-    def draws_from(self, context: Context, streams: Streams) -> FloatArray:
-        """Return the same by the numbers of `streams`."""
-        return self.floor.transitions(self.oracle.draws_from(context, streams))
+    def floored(self, table: FloatArray) -> FloatArray:
+        """Return P' of P."""
+        return self.floor.transitions(table)
 
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
         """Learn where the action that was drawn has led."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import zoneinfo
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -29,31 +30,47 @@ def _increasing(pair: tuple[float, float]) -> tuple[float, float]:
 
 def _known_zone(name: str) -> str:
     try:
+        if name in ("localtime", "posixrules"):  # those of the machine, which another one does not share
+            raise ValueError
         zoneinfo.ZoneInfo(name)
     except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
         raise ValueError("give a time zone such as Europe/Berlin") from None
     return name
 
 
-def date(value: Any) -> datetime.date:
-    """Return a date of TOML, or of its text."""
-    try:
-        day = datetime.date.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        day = None
-    if type(day) is not datetime.date:
-        raise ValueError("give a date such as 2026-12-24, without a time")
-    return day
+def _iso(kind: type[Any], rule: str, fits: Callable[[Any], bool] = lambda _: True) -> Callable[[Any], Any]:
+    """Return what reads a date or a time of TOML, or of its text; `fits` is what else it must be."""
+
+    def read(value: Any) -> Any:
+        try:
+            found = kind.fromisoformat(value) if isinstance(value, str) else value
+        except ValueError:
+            found = None
+        if type(found) is not kind or not fits(found):
+            raise ValueError(rule)
+        return found
+
+    return read
 
 
-def _time_of_day(value: Any) -> datetime.time:
-    try:
-        time = datetime.time.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        time = None
-    if not isinstance(time, datetime.time) or time.tzinfo is not None:
-        raise ValueError("give a time of day such as '08:00', without a zone")
-    return time
+def text_of(read: Callable[[str], Any]) -> AfterValidator:
+    """Return the check of a text that something must be able to read."""
+
+    def check(text: str) -> str:
+        read(text)
+        return text
+
+    return AfterValidator(check)
+
+
+_day = _iso(datetime.date, "give a date such as 2026-12-24, without a time")
+_time_of_day = _iso(datetime.time, "give a time of day such as '08:00', without a zone", lambda time: not time.tzinfo)
+# Far from the ends of the calendar, where a change of zone would leave it.
+_moment = _iso(
+    datetime.datetime,
+    "give a time with its zone, such as 2026-11-02T09:00:00+01:00",
+    lambda time: time.tzinfo is not None and 1 < time.year < datetime.MAXYEAR,
+)
 
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -70,5 +87,7 @@ Megabytes = Annotated[float, Field(ge=0.0)]
 Printable = AfterValidator(_printable)
 PrintableName = Annotated[Name, Printable]
 Zone = Annotated[str, AfterValidator(_known_zone)]
-Day = Annotated[datetime.date, BeforeValidator(date)]
+DayText = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-02"]), text_of(_day)]
+MomentText = Annotated[str, Field(max_length=40, examples=["2026-11-02T09:00:00+01:00"]), text_of(_moment)]
+Day = Annotated[datetime.date, BeforeValidator(_day)]
 TimeOfDay = Annotated[datetime.time, BeforeValidator(_time_of_day)]

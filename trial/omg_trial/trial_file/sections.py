@@ -282,4 +282,8 @@ def read_sections(content: dict[str, Any]) -> TrialFile:
         cause = first.get("ctx", {}).get("error")
         place = tuple(map(str, first["loc"])) + (cause.place if isinstance(cause, FileError) else ())
         message = cause.message if isinstance(cause, FileError) else str(cause or first["msg"])
+        if first["type"] in ("model_type", "dict_type"):
+            message = "must be a table, { key = value }"
+            if len(place) > 2:  # TOML gives a key to the last header above it
+                message += f"; a key of [{'.'.join(place[:-2])}] belongs above [{'.'.join(place[:-1])}]"
         raise FileError(f"`{'.'.join(place)}`: {message}", place) from None

@@ -174,12 +174,13 @@ class Trial:
         """Return oracles of rewards and dynamics that have learned nothing, without the floor."""
         space, features = self.space, self.features
         known: dict[str, Any] = {"states": space.states, "actions": space.actions, "horizon": space.horizon}
-        if features is None:
-            known |= {"contexts": self.labels}
-        else:
-            known |= {"features": features, "dimension": features.dimension}
-        rewards = _make_oracle(REWARDS, *self.reward_oracle, known)
-        return rewards, _make_oracle(DYNAMICS, *self.dynamics_oracle, known)
+        labels = known if features is not None else {**known, "contexts": self.labels}
+        records = labels if features is None else {**known, "features": features, "dimension": features.dimension}
+        (rewards, options), (dynamics, others) = self.reward_oracle, self.dynamics_oracle
+        return (
+            REWARDS[rewards](**(labels if rewards == "counts" else records), **options),
+            DYNAMICS[dynamics](**(labels if dynamics == "counts" else records), **others),
+        )
 
     def agent(self) -> OMG:
         """Return an agent that has learned nothing."""
@@ -204,6 +205,16 @@ class Trial:
         wrong = {each.column for each in self.features.columns if isinstance(each, Number)}
         return {name: None if name in wrong and isinstance(value, str) else value for name, value in found.items()}
 
+    @property
+    def dimension(self) -> int:
+        """Length of `vector`."""
+        return len(self.labels) if self.features is None else self.features.dimension
+
+    def vector(self, context: Context) -> FloatArray:
+        """Return a context in numbers: the features of a record, or 1 at the place of a label."""
+        found = [label == context for label in self.labels] if self.features is None else self.features(context)
+        return np.asarray(found, dtype=np.float64)
+
     def action_name(self, action: int | None) -> str | None:
         """Return the name of an action; None if nothing was done."""
         return None if action is None else self.actions[action]
@@ -212,8 +223,3 @@ class Trial:
         """Return the policy (H, S, A) of the fallback probabilities, over admissible actions."""
         rows = self.fallback * self.space.admissible
         return np.tile(rows / rows.sum(axis=1, keepdims=True), (self.space.horizon, 1, 1))
-
-
-def _make_oracle(kinds: Mapping[str, Any], kind: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> Any:
-    needless = ("features", "dimension") if kind == "counts" else ()
-    return kinds[kind](**{name: value for name, value in known.items() if name not in needless}, **options)

@@ -22,6 +22,7 @@ CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
     "device clocks": decisions.device_clocks,
     "fallbacks": decisions.fallbacks,
     "deviations": decisions.deviations,
+    "draws": decisions.draws,
     "abandoned openings": outcomes.abandoned,
     "gaps": outcomes.gaps,
     "repeated decisions": outcomes.repeats,

@@ -13,6 +13,8 @@ from omg_trial.watching.view import WEEK, TrialView, WatchedStep
 
 CLIPPED = 0.01
 """A plan with at most this probability of an action leaves it to the floor."""
+SURPRISE = 15.0
+"""Minus the logarithm of the probability of draws that are not believed: one in three million."""
 
 
 def clipped(view: TrialView) -> Verdict:
@@ -111,6 +113,25 @@ def deviations(view: TrialView) -> Verdict:
     """Count actions of the app that were not the ones drawn: their probability is unknown."""
     those = [each.choice.available and each.choice.probability is None for each in view.week]
     return share_within(those, "carried out in another way than drawn", view.trial.watch.deviations)
+
+
+def draws(view: TrialView) -> Verdict:
+    """Compare what was drawn with its probabilities: whoever lets a draw choose what is decided at all is seen here.
+
+    That is an app that opens, looks at the draws and closes, or says that somebody is not available, until it likes
+    them. Given all before, 1{a is drawn} - p_a has mean 0; by Freedman's inequality their sum leaves, if the sum of
+    p_a·(1 - p_a) is V, the interval ±(L/3 + √(L²/9 + 2·V·L)) with a probability of at most 2·exp(-L).
+    """
+    made = [each.choice for each in view.steps if each.choice.probabilities and each.choice.probability is not None]
+    if not made:
+        return GREEN, "nothing was drawn yet"
+    chances = np.array([choice.probabilities for choice in made])
+    taken = np.array([choice.action for choice in made])[:, None] == np.arange(chances.shape[1])
+    more, spread = (taken - chances).sum(axis=0), (chances * (1.0 - chances)).sum(axis=0)
+    wide = SURPRISE / 3.0 + np.sqrt(SURPRISE**2 / 9.0 + 2.0 * spread * SURPRISE)
+    counts = zip(view.trial.actions, taken.sum(axis=0), chances.sum(axis=0), strict=True)
+    shown = ", ".join(f"{name} {count} times, expected were {expected:.1f}" for name, count, expected in counts)
+    return RED if (abs(more) > wide).any() else GREEN, f"of {len(made)} draws, {shown}"
 
 
 def consent(view: TrialView) -> Verdict:

@@ -61,4 +61,4 @@ def note(desk: Desk, changed: list[Finding]) -> None:
     """Keep what the checks have found, if anything can be kept."""
     for check, severity, message in changed:
         if not desk.lost:
-            desk.note(severity, check, message)
+            desk.record("incident", {"severity": severity, "check": check, "message": message})

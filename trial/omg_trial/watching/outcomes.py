@@ -111,9 +111,11 @@ def _described(trial: Trial, context: Context) -> bool:
 
 
 def roster(view: TrialView) -> Verdict:
-    """Count calls about unknown episodes and withdrawn people."""
+    """Count calls about unknown people or episodes, and about people who have withdrawn."""
     unknown, withdrawn = view.process.lately("404"), view.process.lately("410")
-    message = f"in an hour {unknown} calls about unknown episodes, {withdrawn} about people who have withdrawn"
+    message = (
+        f"in an hour {unknown} calls about unknown people or episodes, {withdrawn} about people who have withdrawn"
+    )
     return yellow_if(unknown + withdrawn > 0, message)
 
 

@@ -119,8 +119,19 @@ def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]
         "person": person,
         **about,
         "paused": None if halt is None else halt._asdict(),
-        "week": None if blinded else (accounts or (WeekAccount(),))[-1]._asdict(),
+        "week": None if blinded else _week(trial, (accounts or (WeekAccount(),))[-1]),
         "episodes": episodes,
+    }
+
+
+def _week(trial: Trial, account: WeekAccount) -> dict[str, Any]:
+    """Return an account by the names of the actions; all zeros before anything was drawn."""
+    spent = account.spent or (0.0,) * len(trial.actions)
+    return {
+        "week": account.week,
+        "drawn": account.drawn,
+        "spent": dict(zip(trial.actions, spent, strict=True)),
+        "taken": {name: account.taken.count(action) for action, name in enumerate(trial.actions)},
     }
 
 

@@ -106,6 +106,7 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
             headers = dict(scope["headers"])
             token = gate.check(headers, roles)
             key, seen = key_and_seen(headers)
+            key = key if token.person is None else f"{token.person} {key}"  # no other phone's: keys have no spaces
             about = model.target and read_target(model.target, scope["path_params"][model.target], in_path=True)
             fields = read_fields(model, json_object(headers, body))
             with seconds.time():
@@ -171,6 +172,9 @@ def _health(at: Desk) -> answers.Health:
     )
 
 
+_ONCE = {b"authorization", b"content-type", b"idempotency-key", b"log-seen", b"content-length", b"transfer-encoding"}
+
+
 class _Gate:
     """Lets a call pass if its token has the role, and does not come too often."""
 
@@ -209,7 +213,7 @@ class _Gate:
 
 
 class _Door:
-    """Lets no cache on the way keep an answer."""
+    """Lets no cache on the way keep an answer, and refuses what a proxy before it may have read in another way."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -220,6 +224,13 @@ class _Door:
                 MutableHeaders(scope=message).setdefault("Cache-Control", "no-store")
             await send(message)
 
+        names = [name for name, _ in scope["headers"] if name in _ONCE]
+        if len(set(names)) < len(names) or {b"content-length", b"transfer-encoding"} <= set(names):
+            answer = {
+                "error": f"send each of these headers once: {', '.join(sorted({each.decode() for each in names}))}"
+            }
+            await JSONResponse(answer, 400, {"Connection": "close"})(scope, receive, private)
+            return
         await self.app(scope, receive, private)
 
 

@@ -72,12 +72,19 @@ def json_object(headers: dict[bytes, bytes], body: bytes) -> dict[str, Any]:
     sent = headers.get(b"content-type", b"none").decode("latin-1")
     is_json = sent.partition(";")[0].strip().lower() == JSON
     try:
-        found = json.loads(body) if is_json else None
+        found = json.loads(body, object_pairs_hook=_object) if is_json else None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         wrong = "" if is_json else f"; this call has {sent:.60}"
         raise Refusal(422, f"`body`: must be a JSON object, sent with Content-Type: {JSON}{wrong}")
+    return found
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; one that names a field twice would be another call to whoever reads the first."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise Refusal(422, "`body`: names a field twice")
     return found
 
 

@@ -15,7 +15,6 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from omg_trial.contract.calls import KeyedCall, Look, Person
-from omg_trial.desk import Desk
 from omg_trial.log.database import StoreError
 from omg_trial.log.events import Row, canonical
 from omg_trial.service import Service
@@ -40,7 +39,7 @@ _PAGE = {
 LOOK_SECONDS = 600.0
 """Seconds in which a reader who asks for the same again has not looked twice."""
 EVENTS, TOGETHER = 500, 50
-"""Events of the log in one answer, and those that are read between two batches of calls."""
+"""Events of the log in one answer, and those that are read at once."""
 PRIVATE = {"X-Content-Type-Options": "nosniff"}
 
 
@@ -81,16 +80,16 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[.
 
     @app.get("/v1/events", response_class=PlainTextResponse, dependencies=[role("follower", "analyst")])
     async def follow(after: Annotated[int, Query(ge=0, le=2**53)] = 0) -> Response:
-        rows: list[Row] = []
+        def read() -> str:
+            rows: list[Row] = []
+            # A few at a time: one connection writes and reads, and no decision waits long for it.
+            while len(rows) < EVENTS and (
+                some := service.desk.store.some_rows(rows[-1][0] if rows else after, TOGETHER)
+            ):
+                rows += some
+            return "".join(f"{json.dumps(tuple(row))}\n" for row in rows)
 
-        def read(desk: Desk) -> list[Row]:
-            return desk.store.some_rows(rows[-1][0] if rows else after, TOGETHER)
-
-        # A few at a time, on the thread that decides: one connection writes and reads, and no decision waits long.
-        while len(rows) < EVENTS and (some := await service.ask(read)):
-            rows += some
-        lines = await asyncio.to_thread(lambda: [f"{json.dumps(tuple(row))}\n" for row in rows])
-        return PlainTextResponse("".join(lines), headers=PRIVATE)
+        return PlainTextResponse(await asyncio.to_thread(read), headers=PRIVATE)
 
     @app.get("/metrics", response_class=PlainTextResponse, dependencies=[analyst])
     async def scrape() -> Response:

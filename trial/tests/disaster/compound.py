@@ -20,12 +20,13 @@ from omg_trial.keys.ring import KeyFileError
 from omg_trial.log.database import Database, StoreError
 from omg_trial.log.events import BrokenChainError
 from omg_trial.replay import replay
+from omg_trial.trial_file.trial import Trial
 from trial.tests.disaster.cuts import _Clock
 from trial.tests.disaster.disk import Disk, Fault
 from trial.tests.disaster.kernel import Crash, Owner
 from trial.tests.disaster.nth import _started
 from trial.tests.disaster.platter import scratch
-from trial.tests.disaster.world import TRIAL
+from trial.tests.disaster.world import TEXT, TRIAL
 
 ENDS = (StoreError, KeyFileError, BrokenChainError, Refusal, MemoryError, OSError, sqlite3.Error, Crash)
 
@@ -239,7 +240,25 @@ def _no_memory_for_a_snapshot():
     return []
 
 
+def _other_order():
+    """The columns of a context change their order, and with it the features: it is another trial."""
+    columns = ["[context.columns.size]\nlow = 0\nhigh = 9", "[context.columns.age]\nlow = 20\nhigh = 90"]
+    text = TEXT.replace('oracle = "counts"', "")
+    one, other = (
+        Trial.parse(text.replace('[context]\nlabels = ["alone", "with others"]', "\n".join(order)))
+        for order in (columns, columns[::-1])
+    )
+    with scratch() as folder:
+        for trial in (one, other):
+            with contextlib.closing(Database(Path(folder, "trial.db"))) as store, contextlib.suppress(ValueError):
+                Desk(trial, store, clock=_Clock(), correct_clock=True)
+                if trial is other:
+                    return ["a trial goes on although its columns have another order"]
+    return []
+
+
 FAULTS = {
+    "other order": _other_order,
     "no memory for a snapshot": _no_memory_for_a_snapshot,
     "older, twice": _older_twice,
     "publishing": _publishing,

@@ -29,7 +29,7 @@ class Kernel:
 
     def __init__(self):
         self.now, self._heap, self._order = 0.0, [], itertools.count()
-        self._hub = greenlet.getcurrent()
+        self._hub, self.stopped = greenlet.getcurrent(), False
         self.deaths = []
         """Tasks that ended by an error that nobody caught: in a real process, a thread that is no more."""
 
@@ -50,7 +50,7 @@ class Kernel:
                 self.deaths.append((getattr(function, "__qualname__", str(function)), error))
 
         task = greenlet.greenlet(body, self._hub)
-        task.owner = owner
+        task.owner, task.turn = owner, 0
         self._at(self.now + after, task)
         return task
 
@@ -67,7 +67,7 @@ class Kernel:
         """Let virtual time go by."""
         self._check_alive()
         self._at(self.now + max(seconds, 0.0), greenlet.getcurrent())
-        self._hub.switch()
+        self._pause()
 
     def wait(self, waiting, timeout=None):
         """Wait until `wake` is called with the same list; return False if the time is up before."""
@@ -76,7 +76,14 @@ class Kernel:
         waiting.append(task)
         if timeout is not None:
             self._at(self.now + timeout, task, waiting)
-        return self._hub.switch() != "timeout"
+        return self._pause() != "timeout"
+
+    def _pause(self):
+        task = greenlet.getcurrent()
+        try:
+            return self._hub.switch()
+        finally:
+            task.turn += 1  # a timer that was set before means nothing any more
 
     def wake(self, waiting):
         """Let the tasks that wait go on."""
@@ -85,10 +92,10 @@ class Kernel:
         waiting.clear()
 
     def run(self, until):
-        """Run until a moment, or until nothing happens any more."""
-        while self._heap and self._heap[0][0] <= until:
-            self.now, _, task, waiting = heapq.heappop(self._heap)
-            if task.dead or (waiting is not None and task not in waiting):
+        """Run until a moment, or until nothing happens any more, or until somebody has set `stopped`."""
+        while self._heap and self._heap[0][0] <= until and not self.stopped:
+            self.now, _, task, turn, waiting = heapq.heappop(self._heap)
+            if task.dead or turn != task.turn or (waiting is not None and task not in waiting):
                 continue
             if waiting is not None:
                 waiting.remove(task)
@@ -101,7 +108,7 @@ class Kernel:
             raise Crash
 
     def _at(self, moment, task, waiting=None):
-        heapq.heappush(self._heap, (moment, next(self._order), task, waiting))
+        heapq.heappush(self._heap, (moment, next(self._order), task, task.turn, waiting))
 
     # What stands in for modules of Python.
 

@@ -39,8 +39,22 @@ def judge(attempts, rows, secret, idle):
             highest, place = max(highest, known[place][1]), place + 1
         if numbers[key][0] < highest:
             wrong.append(f"{key} was asked for after event {highest} was answered, and is event {numbers[key][0]}")
+    wrong += other_keys(attempts)
     odd = [each for each in attempts if each.status not in (None, 200, 503, *REFUSED.get(each.name, (404, 409, 410)))]
     return wrong + [f"{each.name} {each.key}: {each.status} {each.text}" for each in odd]
+
+
+def other_keys(attempts):
+    """Return openings that were made again with another key although nobody had answered them."""
+    wrong, keys, answered = [], {}, set()
+    for each in (each for each in attempts if each.name == "open"):
+        known = keys.setdefault((each.fields["person"], each.fields["occasion"]), [])
+        if each.key not in known:
+            wrong += [f"{known[-1]} is made again as {each.key}" for _ in known[-1:] if known[-1] not in answered]
+            known.append(each.key)
+        if each.status not in (None, 503):
+            answered.add(each.key)
+    return wrong
 
 
 def mark(secret, key):

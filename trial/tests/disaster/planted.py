@@ -1,13 +1,18 @@
 """Bugs that are planted, one at a time, and the tool that finds each: `python -m trial.tests.disaster planted`.
 
-Five of the last six are of an earlier attack on the service; the sixth, replaying columns out of order, is missing.
+Six are of an earlier attack on the service; two are found where there is a server.
 """
 
 import contextlib
 import dataclasses
+import hashlib
+import json
 import sqlite3
 import time
+import tomllib
 from unittest import mock
+
+import sqlalchemy
 
 from omg_cmdp import persistence
 from omg_trial import clock, decisions, desk, service, snapshots
@@ -16,7 +21,8 @@ from omg_trial.desk import Desk
 from omg_trial.keys.ring import KeyRing
 from omg_trial.log import database, events
 from omg_trial.log.database import Database, StoreError
-from trial.tests.disaster import compound, cuts, nth, simulation
+from omg_trial.trial_file.trial import Trial
+from trial.tests.disaster import compound, cuts, nth, servers, simulation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,10 +43,10 @@ class Bug:
 # What looks for bugs: generators of findings, one for each seed.
 
 
-def simulated(days=120, faults=40):
+def simulated():
     def find():
         for seed in range(40):
-            yield f"seed {seed}", simulation.play(seed, days=days, faults=faults)[0]
+            yield f"seed {seed}", simulation.play(seed)[0]
 
     find.tool = "simulation"
     return find
@@ -68,6 +74,14 @@ def compounded(name):
         yield name, compound.FAULTS[name]()
 
     find.tool = "compound faults"
+    return find
+
+
+def served(name):
+    def find():
+        yield name, servers.SCENES[name]()
+
+    find.tool = "PostgreSQL"
     return find
 
 
@@ -181,6 +195,11 @@ def _restore_any(trial, store, chain):
     return state, arrays
 
 
+def _sorted_digest(self):
+    """Tell a trial by its settings, whatever their order."""
+    return hashlib.sha256(json.dumps(tomllib.loads(self.text), sort_keys=True).encode()).hexdigest()
+
+
 @contextlib.contextmanager
 def _unsynced_file(target):
     """Rename a file before its content is on disk."""
@@ -219,7 +238,12 @@ BUGS = (
     Bug("there is no journal", database, "set_up_to_write", _set_up("journal_mode = OFF"), cut("trial")),
     Bug("files are renamed before they are synced", persistence, "whole_file", _unsynced_file, cut("agent", 100)),
     Bug("renamed files are not synced in their folder", persistence, "_sync_folder", lambda _: None, cut("study", 100)),
+    Bug("a pooler is not noticed", database, "HOLDS_LOCK", sqlalchemy.text("SELECT true"),
+        served("PostgreSQL, behind a pooler")),
+    Bug("a server that comes back older is not noticed", Desk, "_load", _without_check, served("PostgreSQL, older")),
     # Of an earlier attack, but for the call that is done again.
+    Bug("columns in another order are the same trial", Trial, "digest", property(_sorted_digest),
+        compounded("other order")),
     Bug("a start after a snapshot amid learning fails", desk, "restore_state", _restore_any,
         compounded("amid learning")),
     Bug("a damaged log behind a snapshot is served", events, "check_link", lambda before, number, row: row[7],

@@ -4,6 +4,7 @@ Writes since the last sync of a file may be kept, dropped, reordered or torn at 
 deletion may be lost until its folder is synced.
 """
 
+import hashlib
 import os
 import tempfile
 from pathlib import Path
@@ -105,6 +106,14 @@ def _applied(durable, pending):
 def scratch():
     """Return a folder that is deleted afterwards, in memory where there is one: nothing here depends on a disk."""
     return tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+
+
+def digest(contents):
+    """Return a hash of files and their names."""
+    found = hashlib.blake2b(digest_size=16)
+    for name, content in sorted(contents.items()):
+        found.update(f"{name} {len(content)} ".encode() + content)
+    return found.digest()
 
 
 def lay_out(contents, folder):

@@ -1,29 +1,33 @@
 """A simulated trial: a service and its operator, people with phones, a network, a clock and a disk."""
 
+import collections
 import contextlib
 import dataclasses
 import datetime
-import json
+import functools
 import logging
 import random
 import secrets
 import sqlite3
 import warnings
+from json import dumps, loads
 from unittest import mock
 
 import greenlet
 import httpx
 
+from omg_trial import desk as desks
 from omg_trial import learning
 from omg_trial import service as services
 from omg_trial.client import client as clients
 from omg_trial.client import outbox
 from omg_trial.clock import SteadyClock
-from omg_trial.contract import OlderLog, Refusal
+from omg_trial.contract import Contract, OlderLog, Refusal
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database, StoreError
 from omg_trial.service import Service
 from omg_trial.trial_file.trial import Trial
+from omg_trial.watching import losses
 from trial.tests.disaster.disk import Disk, Fault
 from trial.tests.disaster.kernel import Kernel, Owner
 
@@ -59,6 +63,10 @@ after_episodes = 10
 TRIAL = Trial.parse(TEXT)
 EPOCH = datetime.datetime(2026, 11, 2, 9, 0, tzinfo=datetime.UTC)
 HOUR, DAY = 3600.0, 86400.0
+EVERY = 14 * DAY
+"""Time between two occasions of a person."""
+MOST_TRIES = 200
+"""A call that is made more often gets no answer: four times as many as were ever seen."""
 PATHS = {
     "episodes": "open", "decisions": "decide", "outcomes": "report", "close": "close",
     "withdraw": "withdraw", "erase": "erase", "learn": "learn", "pause": "pause", "resume": "resume",
@@ -101,11 +109,11 @@ class Phone(Owner):
     def __init__(self, world, name, seed):
         super().__init__(name)
         self.world, self.draw, self.wire = world, random.Random(seed), Wire(world, random.Random(seed + 1))
-        self.place = {"week": 0, "step": 0, "episode": None, "state": "took it", "reports": []}
+        self.place = {"occasion": 0, "step": 0, "episode": None, "state": "took it", "reports": []}
         self.shown, self.finished, self.left = {}, 0, False
 
     def live(self):
-        """Play one occasion a week, for as long as the trial lasts; an app that fails is opened again."""
+        """Play one occasion a fortnight, for as long as the trial lasts; an app that fails is opened again."""
         while not self.left:
             try:
                 self._use()
@@ -126,9 +134,9 @@ class Phone(Owner):
     def _turn(self):
         """Make the next call of an occasion; it is made again if anything goes wrong before it is noted in `place`."""
         at, world = self.place, self.world
-        occasion = f"week-{at['week']}"
+        occasion = f"occasion-{at['occasion']}"
         if at["episode"] is None:
-            begins = at["week"] * 7 * DAY + DAY
+            begins = at["occasion"] * EVERY + DAY
             while world.kernel.now < begins:
                 world.kernel.sleep(min(begins - world.kernel.now, 2 * DAY))
                 self.client.send()
@@ -148,11 +156,11 @@ class Phone(Owner):
             self.place = {**at, "reports": at["reports"][1:]}
         else:
             self.client.close(at["episode"])
-            self._next_week()
+            self._next()
 
-    def _next_week(self):
-        now = int(self.world.kernel.now // (7 * DAY))
-        self.place = {**self.place, "week": max(self.place["week"] + 1, now), "episode": None, "reports": []}
+    def _next(self):
+        now = int(self.world.kernel.now // EVERY)
+        self.place = {**self.place, "occasion": max(self.place["occasion"] + 1, now), "episode": None, "reports": []}
         self.finished += 1
 
     def _refused(self, refusal):
@@ -161,11 +169,11 @@ class Phone(Owner):
         elif isinstance(refusal, clients.OlderLogError) or "paused" in str(refusal):
             self.world.kernel.sleep(HOUR)
         elif self.place["episode"] is not None and not self.place["reports"]:
-            self._next_week()  # closed as overdue
+            self._next()  # closed as overdue
         elif self.place["reports"]:
             self.place = {**self.place, "reports": self.place["reports"][1:]}
         else:
-            self._next_week()
+            self._next()
 
 
 class Wire(httpx.BaseTransport):
@@ -174,7 +182,7 @@ class Wire(httpx.BaseTransport):
     def __init__(self, world, draw):
         self.world, self.draw = world, draw
 
-    def handle_request(self, request):
+    def send(self, request):
         world, draw = self.world, self.draw
         world.kernel.sleep(draw.uniform(0.01, 0.3))
         fate = draw.random()
@@ -192,6 +200,48 @@ class Wire(httpx.BaseTransport):
             self.world.deliver(request)
 
 
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What the service sees of a call."""
+
+    path: str
+    body: str
+    headers: dict
+
+
+class Http:
+    """As much of `httpx.Client` and its responses as an app's client uses, at a tenth of the time."""
+
+    def __init__(self, transport, **_):
+        self._wire = transport
+
+    def post(self, path, *, json, headers):
+        return self._wire.send(Request(path, dumps(json), headers))
+
+    def close(self):
+        pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Response:
+    """What a client sees of an answer."""
+
+    status_code: int
+    text: str
+    headers: dict
+
+    @property
+    def is_success(self):
+        return self.status_code < 300
+
+    @property
+    def is_client_error(self):
+        return 400 <= self.status_code < 500
+
+    def json(self):
+        return loads(self.text)
+
+
 class World:
     """Everything around the service. `script` says what befalls it: events (hours, name, arguments)."""
 
@@ -202,8 +252,9 @@ class World:
         self.draw = random.Random(f"world {seed}")
         self.weather, self.clock_off, self.clock_rate, self.clock_since = 0.0, 0.0, 0.0, 0.0
         self.instance, self.attempts, self.phones, self.aside = None, [], [], None
+        self.tries = collections.Counter()
         self.alarm = []  # the operator waits here
-        self.starts, self.refused_starts, self.faults = 0, [], 0
+        self.starts, self.refused_starts, self.faults, self.events = 0, [], 0, 0
         self.admin = Owner("administrator")
 
     # Time.
@@ -276,19 +327,19 @@ class World:
 
     def deliver(self, request):
         """Bring a call to the service, and wait for its answer as long as a client does."""
-        *_, about, path = ["", *request.url.path.removeprefix("/v1/").split("/")]
-        name, body = PATHS[path], json.loads(request.read())
+        *_, about, path = ["", *request.path.removeprefix("/v1/").split("/")]
+        name, body = PATHS[path], loads(request.body)
         fields = {**body, **({"episode": int(about)} if about.isdecimal() else {})}
         if name in ("withdraw", "erase"):
             fields["person"] = about
         attempt = Attempt(name, fields, request.headers["Idempotency-Key"], self.kernel.now)
         self.attempts.append(attempt)
+        self.tries[attempt.key] += 1
+        self.kernel.stopped |= self.tries[attempt.key] > MOST_TRIES
         status, content, headers = self._answer(attempt, request.headers.get("Log-Seen"))
         attempt.ended, attempt.status = self.kernel.now, status
         attempt.text = content if isinstance(content, str) else content["error"]
-        return httpx.Response(
-            status, text=content if isinstance(content, str) else json.dumps(content), headers=headers
-        )
+        return Response(status, content if isinstance(content, str) else dumps(content), headers)
 
     def _answer(self, attempt, seen):
         instance = self.instance
@@ -360,9 +411,7 @@ class World:
         path = {"withdraw": f"people/{fields.get('person')}/withdraw", "erase": f"people/{fields.get('person')}/erase"}
         body = {key: value for key, value in fields.items() if key != "person" or name not in path}
         key = f"administrator-{len(self.attempts)}-{name}"
-        request = httpx.Request(
-            "POST", f"http://service/v1/{path.get(name, name)}", json=body, headers={"Idempotency-Key": key}
-        )
+        request = Request(f"/v1/{path.get(name, name)}", dumps(body), {"Idempotency-Key": key})
 
         def ask():
             while True:
@@ -384,7 +433,7 @@ class World:
             self.kernel.run(self.days * DAY)
             self.quiet_since = self.kernel.now
             yield "quiet"
-            self.kernel.run(self.kernel.now + 30 * DAY)
+            self.kernel.run(self.kernel.now + 45 * DAY)
             yield "end"
             operator.throw(greenlet.GreenletExit)
             for owner in (*self.phones, self.admin, self.instance):
@@ -406,10 +455,17 @@ class World:
                 (services, "threading", kernel.threading()),
                 (services, "queue", kernel.queue()),
                 (services, "concurrent", kernel.futures()),
-                (services, "TICK_SECONDS", 2 * DAY),
+                (services, "TICK_SECONDS", 4 * DAY),
+                (desks, "Contract", contract),
+                (
+                    losses,
+                    "steps_may_differ",
+                    lambda trial: True,
+                ),  # nothing is said of losses: they are no fact of a store
                 (services, "SNAPSHOT_EVENTS", 60),
                 (services, "SNAPSHOT_SHARE", 0.0),
                 (clients, "time", kernel.time()),
+                (clients.httpx, "Client", Http),
                 (outbox, "_now", self.device_time),
                 (secrets, "token_hex", lambda size=32: draw.randbytes(size).hex()),
                 (secrets, "token_bytes", lambda size=32: draw.randbytes(size)),
@@ -423,6 +479,10 @@ class World:
                 stack.enter_context(mock.patch.object(logging.getLogger(name), "disabled", True))
             stack.enter_context(warnings.catch_warnings(action="ignore"))
             yield
+
+
+contract = functools.cache(Contract)
+"""It follows from the trial file alone, and takes longer than a start."""
 
 
 def _length(database):

@@ -1,10 +1,11 @@
 """Zombie writers: a service is stopped, another one starts, and the first wakes up: it must write nothing more.
 
 On SQLite the lock is held by the process, asleep or not: the other one is refused. If somebody deletes the lock's file,
-or moves the database, the first must not acknowledge what is then in no log. PostgreSQL is killed, if there is one.
+or moves the database, the first must not acknowledge what is then in no log. `servers` has the scenes on PostgreSQL.
 """
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -16,6 +17,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from trial.tests.disaster import servers
 
 
 @contextlib.contextmanager
@@ -101,17 +104,13 @@ def _move_database(folder):
     (folder / "trial.db.lock").unlink()
 
 
-def _server():
-    """PostgreSQL is tested by trial/tests/test_database.py where there is one."""
-    found = (
-        next(Path("/usr/lib/postgresql").glob("*/bin/initdb"), None) if Path("/usr/lib/postgresql").is_dir() else None
-    )
-    return "skipped: no PostgreSQL is installed" if found is None else "skipped: see trial/tests/test_database.py"
+def _on_server(scene):
+    return "skipped: no PostgreSQL is installed" if servers.PROGRAMS is None else scene()
 
 
 SCENES = {
     "stopped and woken": lambda: _stopped(lambda folder: None),
     "its lock deleted": lambda: _stopped(_delete_lock),
     "its database replaced": lambda: _stopped(_move_database),
-    "PostgreSQL": _server,
+    **{name: functools.partial(_on_server, scene) for name, scene in servers.SCENES.items()},
 }

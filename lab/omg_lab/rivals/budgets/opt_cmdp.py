@@ -41,7 +41,7 @@ class _Program(Limited, Hoeffding):
     def decide(self, context: Context) -> Decision:
         """Return a mixture of at most J + 1 deterministic policies; the cheapest actions if no policy is feasible."""
         tally, limits = self.tally(context), self.limits(context)
-        model, bonus = self._model(tally), self.bonus(tally.counts.sum(axis=2))
+        model, bonus = self._model(tally, context), self.bonus(tally.counts.sum(axis=2))
         largest = np.abs(limits.costs).max(axis=(1, 2, 3), keepdims=True)
         moved = limits._replace(costs=np.where(model.admissible, limits.costs + self._sign * bonus * largest, 0.0))
         best = best_mixture(model, moved, model.reward_steps + bonus)
@@ -71,6 +71,8 @@ class OptCMDP(_Program):
         The probability δ with which the bonus may fail, 0.05 by default.
     costs, budgets
         As for `OMG`; required.
+    known_rewards, known_transitions : function, optional
+        From a context to the true tables, (S, A) and (S, A, S), where they are known; by default both are learned.
     reward_range, return_range
         As for every `Learner`.
 
@@ -89,6 +91,8 @@ class OptPess(_Program):
     ----------
     space, cover, scale, delta, costs, budgets
         As for `OptCMDP`.
+    known_rewards, known_transitions : function, optional
+        From a context to the true tables, (S, A) and (S, A, S), where they are known; by default both are learned.
     reward_range, return_range
         As for every `Learner`.
 

@@ -47,6 +47,8 @@ class OptPrimalDual(Limited, Hoeffding):
         η and η', to be tuned; 1 and 1/√t by default.
     costs, budgets
         As for `OMG`; required.
+    known_rewards, known_transitions : function, optional
+        From a context to the true tables, (S, A) and (S, A, S), where they are known; by default both are learned.
     reward_range, return_range
         As for every `Learner`.
 
@@ -81,7 +83,8 @@ class OptPrimalDual(Limited, Hoeffding):
         limits, cell = self.limits(trajectory.context), self.cover.cell(trajectory.context)
         prices, logits = self._notes.read(cell, limits.limits.size)
         tally = self.tally(trajectory.context)
-        model, bonus, policy = self._model(tally), self.bonus(tally.counts.sum(axis=2)), self._policy(logits)
+        model, policy = self._model(tally, trajectory.context), self._policy(logits)
+        bonus = self.bonus(tally.counts.sum(axis=2))
         gains, _ = _evaluate(model, policy, model.reward_steps + bonus, 0.0, 1.0)
         for j, costs in enumerate(limits.costs):
             largest = float(np.abs(costs).max())

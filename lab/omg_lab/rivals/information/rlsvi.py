@@ -9,7 +9,8 @@ a),
 For a single MDP whose tables may differ from step to step Russo proves a regret of order H³·S^{3/2}·√(AT), up to
 logarithms (β and the order as public summaries have them); Agrawal, Chen and Jiang (2021) prove H²·S·√(A·HT) for a
 variant that clips. Here the counts are shared by all steps, as worlds are stationary, and the H² of a value is the
-square of its range.
+square of its range. Where rewards are known, r stands for Σ r/(n + 1) and the range is that of V_{h+1}; where
+transitions are known, P·V for the sum over N and the range is that of r.
 
 Proven here, for any data of a cell that is an MDP: if the estimates err by at most √e where σ² = S·H·e, that is,
 
@@ -55,6 +56,8 @@ class RLSVI(CellRival):
         A factor of the variance β, to be tuned: 1, the default, is the theory's, 0 is greedy.
     seed : int
         Seeds the draws, a function of it and the number of episodes seen, so that asking twice changes nothing.
+    known_rewards, known_transitions : function, optional
+        From a context to the true tables, (S, A) and (S, A, S), where they are known; by default both are learned.
     reward_range, return_range
         As for every `Learner`.
 
@@ -71,11 +74,11 @@ class RLSVI(CellRival):
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal with the noise."""
         tally = self.tally(context)
-        return Decision(policy=self._plan(tally)[0], model=self._model(tally))
+        return Decision(policy=self._plan(tally, context)[0], model=self._model(tally, context))
 
     def sampled_values(self, context: Context) -> FloatArray:
         """Return V of the next episode, (H + 1, S)."""
-        return self._plan(self.tally(context))[1]
+        return self._plan(self.tally(context), context)[1]
 
     def variances(self, context: Context) -> FloatArray:
         """Return σ², (S, A), the same at every step."""
@@ -84,19 +87,19 @@ class RLSVI(CellRival):
     def _variances(self, tally: Tally) -> FloatArray:
         states, actions, horizon = self.space.states, self.space.actions, self.space.horizon
         logarithm = math.log(2.0 * horizon * states * actions * (self.episodes_seen + 1))
-        beta = 0.5 * states * horizon * self.value_bounds.span**2 * logarithm
+        beta = 0.5 * states * horizon * self.width**2 * logarithm
         return np.asarray(self.scale * beta / (tally.counts.sum(axis=2) + 1.0))
 
-    def _plan(self, tally: Tally) -> tuple[FloatArray, FloatArray]:
+    def _plan(self, tally: Tally, context: Context) -> tuple[FloatArray, FloatArray]:
         generator = np.random.default_rng((self.seed, self.episodes_seen))
         states, actions, horizon = self.space.states, self.space.actions, self.space.horizon
         weights = tally.counts.sum(axis=2) + 1.0
         noise = np.sqrt(self._variances(tally)) * generator.standard_normal((horizon, states, actions))
         policy, values = np.empty((horizon, states, actions)), np.empty((horizon + 1, states))
         no_bound = np.full(horizon + 1, np.inf)
-        transitions = (tally.counts / weights[:, :, None])[None]  # less than a distribution: what is missing is worth 0
+        # Less than a distribution: what is missing is worth 0.
+        transitions = self._told("known_transitions", context, tally.counts / weights[:, :, None])
+        rewards = self._told("known_rewards", context, tally.rewards / weights) + noise
         _, admissible = self.space.raw
-        compiled.best_response(
-            transitions, tally.rewards / weights + noise, admissible, -no_bound, no_bound, policy, values
-        )
+        compiled.best_response(transitions[None], rewards, admissible, -no_bound, no_bound, policy, values)
         return policy, values

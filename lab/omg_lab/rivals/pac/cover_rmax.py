@@ -48,6 +48,8 @@ class CoverRmax(CellRival):
     visits : int
         The number m of visits after which a pair is known, and believed for ever. The published number,
         `published_visits`, is in the millions for H = 5 and ε = ½; 20, the default, is what can be played.
+    known_rewards, known_transitions : function, optional
+        From a context to the true tables, (S, A) and (S, A, S), where they are known; by default both are learned.
     reward_range, return_range
         As for every `Learner`.
 
@@ -66,11 +68,13 @@ class CoverRmax(CellRival):
         model = self.model(context)
         return Decision(policy=optimal_policy(model, bounds=self.value_bounds)[0], model=model)
 
-    def _model(self, tally: Tally) -> TabularMDP:
-        """Return the induced MDP of a cell."""
-        visits = tally.counts.sum(axis=2)
-        tried = np.maximum(visits, 1.0)
-        return induced_mdp(self.space, tally.counts / tried[:, :, None], tally.rewards / tried, visits >= self.visits)
+    def _model(self, tally: Tally, context: Context) -> TabularMDP:
+        """Return the induced MDP of a cell; with known transitions an unknown pair pays 1, and leads where it leads."""
+        model, known = super()._model(tally, context), tally.counts.sum(axis=2) >= self.visits
+        if self.learns_transitions:
+            return induced_mdp(self.space, model.transitions, model.rewards, known)
+        rewards = np.where(known, model.rewards, 1.0) if self.learns_rewards else model.rewards
+        return self.space.mdp(transitions=model.transitions, rewards=rewards)
 
     def _add(self, tally: Tally, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Count the visits of pairs that are not known."""

@@ -1,4 +1,4 @@
-"""Two control problems of Gymnasium with contexts and continuous observations, to be played in the cells of an encoder.
+"""Two control problems of Gymnasium with contexts and continuous observations, to be played in cells.
 
 *Cart pole*. Keep a pole upright by pushing its cart to the left or to the right; the context is the length of the pole,
 1 for the usual one. A step pays 1, and the episode ends when the pole has fallen. The agent sees the angle, its speed

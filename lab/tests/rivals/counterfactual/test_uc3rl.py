@@ -29,10 +29,11 @@ def plain_loop(agent, fits, context):
         visits = visits + occupancy
         rewards, dynamics = (scale * math.sqrt(agent.episodes or number) for scale in agent.scale)
         bonus = np.minimum(1, rewards / (2 * visits)) + horizon * np.minimum(2, dynamics / (2 * visits))
-        model = agent.space.mdp(
-            rewards=agent.reward_oracle.predict_with(fit[0], context),
-            transitions=agent.dynamics_oracle.predict_with(fit[1], context),
+        means, transitions = (
+            oracle.forecasters._smoothing(oracle.functions(context)[int(own[0])])
+            for oracle, own in zip((agent.reward_oracle, agent.dynamics_oracle), fit, strict=True)
         )
+        model = agent.space.mdp(rewards=means, transitions=transitions)
         policy, _ = best_response(model, model.reward_steps + bonus, bounds=agent.value_bounds)
         occupancy = occupancy_measure(model, policy)
     return visits, policy

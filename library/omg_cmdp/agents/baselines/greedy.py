@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from omg_cmdp.agents.budgets import BudgetedAgent
-from omg_cmdp.contexts import Context, keyed
+from omg_cmdp.contexts import Context
 from omg_cmdp.planning.decision import Decision
 
 
@@ -38,5 +38,4 @@ class Greedy(BudgetedAgent):
 
     def decide(self, context: Context) -> Decision:
         """Return a policy that is deterministic, unless it must keep a budget."""
-        known = keyed(context)
-        return self._best(known, self.model(known))
+        return self._optimum(context)

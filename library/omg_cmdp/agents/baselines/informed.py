@@ -8,7 +8,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from omg_cmdp.agents.budgets import BudgetedAgent
-from omg_cmdp.contexts import Context, keyed
+from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.limits import Given
 from omg_cmdp.mdp.space import Space
@@ -75,8 +75,7 @@ class Informed(BudgetedAgent):
 
     def decide(self, context: Context) -> Decision:
         """Return a policy that is deterministic, unless it must keep a budget."""
-        known = keyed(context)
-        return self._best(known, self.model(known))
+        return self._optimum(context)
 
 
 def _rows(mdp: TabularMDP) -> FloatArray:

@@ -230,7 +230,7 @@ class Account(Memory):
         """Learn rewards that came after their episode."""
         if self.kept:
             self._last = None
-            self.ceiling.learn_rewards(trajectory)
+            self.ceiling.learn(trajectory, late=True)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the account, and what is plausible if it is kept."""

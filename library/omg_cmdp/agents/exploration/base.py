@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, Keyed, unchanging
 from omg_cmdp.fingerprints import setting
@@ -19,7 +18,7 @@ from omg_cmdp.mdp.budgets import Budgets
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.persistence import State
+from omg_cmdp.persistence import Learned
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution, Status
@@ -35,7 +34,7 @@ ENOUGH, ROUNDS = 0.05, 8
 """When a plan for gains is done: at this gap, relative to what it pays for them, or after this many rounds."""
 
 
-class Memory(abc.ABC):
+class Memory(Learned, abc.ABC):
     """What a rule remembers of the episodes that an agent has played. The agent keeps and saves it."""
 
     @abc.abstractmethod
@@ -45,14 +44,6 @@ class Memory(abc.ABC):
     @abc.abstractmethod
     def note_rewards(self, trajectory: Trajectory) -> None:
         """Remember rewards that came after their episode."""
-
-    @abc.abstractmethod
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what is remembered."""
-
-    @abc.abstractmethod
-    def load_state(self, state: State) -> None:
-        """Load what an agent with the same settings remembered."""
 
 
 class Situation(NamedTuple):
@@ -102,10 +93,7 @@ class Situation(NamedTuple):
         from there: weights may be any numbers, but a plan must be that of its weights.
         """
         floor, shape = positive_number("floor", floor), (self.model.horizon, self.model.states, self.model.actions)
-        if not (type(u) is np.ndarray and u.dtype == np.float64 and u.shape == shape and u.flags.carray):
-            u = float_table("u", u)
-            one_of_shapes("u", u, shape)
-            in_range("u", u, 0.0, math.inf)
+        u = _not_negative("u", u, shape)
         # To a gap of the tolerance times the weight that is likely: what the weights are is known afterwards.
         likely = self.tolerance * compiled.likely_weight(u, floor)
         solution, weights = self._solve(uncertainty=u, floor=floor, tolerance=likely), np.empty(shape)
@@ -135,10 +123,8 @@ class Situation(NamedTuple):
             The plan. Its weights are γ·½·√(w/Q)·q, 1/γ their mean before that, and the tolerance.
         """
         shape = self.model.horizon, self.model.states, self.model.actions
-        for name, table in (("w", w), ("visits", visits)):
-            one_of_shapes(name, float_table(name, table), *((shape[1:], shape) if table is w else (shape,)))
-            in_range(name, table, 0.0, math.inf)
-        roots = w.reshape(-1, *shape[1:])
+        roots = _not_negative("w", w, shape[1:], shape).reshape(-1, *shape[1:])
+        visits = _not_negative("visits", visits, shape)
         policy, occupancy, values = np.empty(shape), np.empty(shape), np.empty(shape[:2])
         given = *self.model.raw, roots, visits, self.tolerance, ENOUGH, ROUNDS
         gap, rounds = frank_wolfe.explore(*given, policy, occupancy, values)
@@ -220,6 +206,15 @@ class Situation(NamedTuple):
             delta=delta,
             **regrets,
         )
+
+
+def _not_negative(name: str, table: FloatArray, *shapes: tuple[int, ...]) -> FloatArray:
+    """Return the table, of one of these shapes and without negative entries, as compiled code reads it."""
+    if not (type(table) is np.ndarray and table.dtype == np.float64 and table.flags.carray):
+        table = float_table(name, table)
+    one_of_shapes(name, table, *shapes)
+    in_range(name, table, 0.0, math.inf)
+    return table
 
 
 class ExplorationRule(Made, abc.ABC):

@@ -4,22 +4,11 @@ import math
 
 import numpy as np
 
-from omg_cmdp.jit import compiled
+from omg_cmdp.jit import compiled, inner
 from omg_cmdp.mdp.compiled import best_actions
 
 ALONE = 1e-3
 """A draw that makes all but so little of the visits is the only visitor: nothing is known of its noise."""
-
-
-@compiled
-def backup_errors(ranges, reward_errors, transition_errors, scale, errors):
-    """Fill scale·(u_f + range_h²·u_P), (H, S, A): squared errors of r + P·V, from those of r and P, (K, S, A) each."""
-    horizon, states, actions = errors.shape
-    for h in range(horizon):
-        f, p = h % reward_errors.shape[0], h % transition_errors.shape[0]
-        for s in range(states):
-            for a in range(actions):
-                errors[h, s, a] = scale * (reward_errors[f, s, a] + ranges[h] ** 2 * transition_errors[p, s, a])
 
 
 @compiled
@@ -39,7 +28,8 @@ def fill_gains(
     visits, errors = np.empty((horizon + 1, states)), np.empty((horizon, states))
     flow, came = np.empty(gains.shape), np.empty(gains.shape)
     x, q, v = flow.reshape(-1), came.reshape(-1), gains.reshape(-1)
-    flows, squares, products, visited, visited_squares = np.zeros((5, x.size))
+    sums = np.zeros((5, x.size))
+    flows, squares, products, visited, visited_squares = sums
     all_visits[:] = 0.0
     for k in range(count):
         if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_transitions, k)):
@@ -56,9 +46,16 @@ def fill_gains(
             visited[i] += q[i]
             visited_squares[i] += q[i] * q[i]
     all_visits /= count
+    weigh(sums, count, v)
+
+
+@inner
+def weigh(sums, count, v):
+    """Fill v from the sums over the draws of x, x², x·q, q and q²."""
+    flows, squares, products, visited, visited_squares = sums
     total, hoped = flows.sum(), np.maximum(flows, 0.0).sum()
     share = max(total, 0.0) / hoped if hoped > 0.0 else 0.0
-    for i in range(x.size):
+    for i in range(v.size):
         v[i] = 0.0
         if flows[i] > 0.0:
             whole, rate = visited[i] ** 2, flows[i] / visited[i]

@@ -22,8 +22,9 @@ plan mixes policies (`frank_wolfe`), beginning with the optimum and with what th
 is certified, and adds to the bound. Where budgets bind, the planner solves it, with v·θ_h in step h, Σ_h θ_h = 1: θ_h
 is in proportion to c_h/(z_h + √v)², z_h the cost in the mean model.
 
-With budgets all rewards are those after charges, f - λ·c, at the prices λ of the best policy of the mean model: what a
-plausible model would gain is what is left of it when the budget that it needs has been paid for.
+With budgets all rewards are those after charges, f - λ·c, at the prices λ of the best policy of the mean model, and π_k
+is the best mixture of policies that keeps the budgets in M_k (`feasible`). The statement holds for these comparators:
+what a policy that is feasible in M_k is worth more in M_k than in the mean model, after charges, is Σ q_k·e_k.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from omg_cmdp.planning.solution import Status
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
+feasible = Lazy("omg_cmdp.agents.exploration.feasible")
 
 SHARE = 0.25
 """What the program is given of v: half the weights of the smallest bound, at 5/4 of it. Chosen on seeds above 200."""
@@ -120,8 +122,14 @@ class GainWeighted(ExplorationRule):
         by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
         visits = np.empty((model.horizon, *model.admissible.shape))
         gains = np.empty(visits.shape if by_step else (1, *visits.shape[1:]))
-        told, (table, _, start, admissible) = rewards - priced.charges if priced.charges.any() else rewards, model.raw
-        compiled.fill_gains(table, priced.rewards, start, admissible, told, transitions, *priced.bounds, gains, visits)
+        table, _, start, admissible = model.raw
+        mean, limits = (table, priced.rewards, start, admissible), situation.limits
+        if limits is None or situation.charges is not None or not priced.charges.any():
+            told = rewards - priced.charges if priced.charges.any() else rewards
+            compiled.fill_gains(*mean, told, transitions, *priced.bounds, gains, visits)
+        else:
+            kept = limits.costs, limits.limits, priced.charges
+            feasible.fill_gains(*mean, rewards, transitions, *priced.bounds, *kept, gains, visits)
         self._caches.append(cache)
         return (gains if by_step else gains[0]), visits
 

@@ -7,12 +7,9 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
-from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import value_ranges
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import positive_number
-
-compiled = Lazy("omg_cmdp.agents.exploration.compiled")
 
 
 @final
@@ -46,7 +43,6 @@ class UncertaintyWeighted(ExplorationRule):
             np.ascontiguousarray(oracle.uncertainty(situation.known.to(oracle)), dtype=np.float64).reshape(shape)
             for oracle in (situation.reward_oracle, situation.dynamics_oracle)
         )
-        unsure = np.empty((model.horizon, *shape[1:]))
-        ranges = value_ranges(model, bounds=situation.bounds)
-        compiled.backup_errors(ranges, rewards, dynamics, self.kappa / model.horizon, unsure)
+        ranges = value_ranges(model, bounds=situation.bounds)[:, None, None]
+        unsure = self.kappa / model.horizon * (rewards + ranges**2 * dynamics)
         return situation.plan_roots(unsure, situation.least_weight(self.floor))

@@ -13,9 +13,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context, ContextCache
 from omg_cmdp.environments.base import copied
-from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.persistence import State
 from omg_cmdp.validation import float_table, positive_integer
 
 if TYPE_CHECKING:
@@ -143,8 +141,7 @@ class Numbering:
 
 
 _ADVICE = {
-    "observation": "wrap it, for example `environments.Discretised(env, encoder)` for continuous "
-    "observations, or `gymnasium.wrappers.TransformObservation` to pick a part",
+    "observation": "wrap it with `gymnasium.wrappers.TransformObservation`, which picks a part or makes cells",
     "action": "wrap it with `gymnasium.wrappers.TransformAction`, which turns a number into one of its actions",
 }
 
@@ -174,17 +171,10 @@ def checked_horizon(env: gymnasium.Env[Any, Any], horizon: int | None) -> int:
     return steps
 
 
-def encoder_state(env: gymnasium.Env[Any, Any]) -> State | None:
-    """Return the state of the encoder whose cells `env` plays in; None if there is none."""
-    encoder = env.get_wrapper_attr("encoder") if env.has_wrapper_attr("encoder") else None
-    return encoder.state() if isinstance(encoder, Encoder) else None
-
-
 def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None, start: Any = 0) -> Space:
     """Return the `Space` of an agent for a Gymnasium environment, with one more state for episodes that have ended.
 
-    In the last state, where ended episodes stay, only action 0 is admissible. The space of a `Discretised` environment
-    has its encoder.
+    In the last state, where ended episodes stay, only action 0 is admissible.
 
     Parameters
     ----------
@@ -219,5 +209,4 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
         horizon=checked_horizon(env, horizon),
         start=start,
         admissible=admissible,
-        encoder=encoder_state(env),
     )

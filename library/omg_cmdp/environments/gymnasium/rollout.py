@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, Numbering, encoder_state
+from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, Numbering
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.persistence import State
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, interval
 
@@ -73,12 +72,6 @@ class EnvironmentPlayer:
             wanted = f"{observations.size} + 1 states (the last for ended episodes) and {actions.size} actions"
             advice = "`environments.gymnasium_space(env)` makes such a space"
             raise ValueError(f"`agent` must be made for {wanted}, got {space.states} and {space.actions}: {advice}")
-        cells = encoder_state(env)
-        if cells is not None and space.encoder is not None and not _are_same(cells, space.encoder):
-            raise ValueError(
-                "`env` plays in other cells than the agent was made for: take the encoder of the agent's file, "
-                "`Encoder.restore`"
-            )
         self._observations, self._actions, self._numbered = observations, actions, env
 
     def _checked(self, reward: Any, step: int) -> float:
@@ -108,10 +101,6 @@ def _cost(info: Any, step: int) -> float:
     if math.isinf(number):
         raise ValueError(f'`info["cost"]` must be a finite number, got {cost!r:.60} at step {step}; {_UNHARMED}')
     return number
-
-
-def _are_same(cells: State, others: State) -> bool:
-    return cells.keys() == others.keys() and all(np.array_equal(cells[name], others[name]) for name in cells)
 
 
 def checked_range(reward_range: Any) -> tuple[float, float]:

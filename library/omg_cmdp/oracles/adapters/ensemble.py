@@ -24,7 +24,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.adapters.inputs import InputMap, Inputs
 from omg_cmdp.oracles.adapters.kinds import Tables
-from omg_cmdp.oracles.adapters.models import ModelKind
+from omg_cmdp.oracles.adapters.models import ModelKind, described
 from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.losses import Examples
@@ -78,7 +78,7 @@ class Ensemble(Forecasters):
         self.visits, self.dimension = np.zeros(shape), np.zeros(())
         self._template = self.learner.template(model)
         own = f"members {self.members}", f"admissible {fingerprint(self.admissible)}", *self.tables.settings
-        self.settings = *own, f"model {self.learner.describe(self._template)}"
+        self.settings = *own, f"model {described(self._template)}"
         self.copies = self.fresh()
         # (n, 2 + d): 1 where an episode begins, outcomes, inputs; rows beyond the examples seen are spare.
         self._log = np.zeros((0, 2))
@@ -87,13 +87,9 @@ class Ensemble(Forecasters):
         """Return copies that have learned nothing."""
         return [self.learner.fresh(self._template) for _ in range(self.members)]
 
-    def seen(self) -> int:
-        """Return the number of examples seen."""
-        return self.account.examples
-
     def taught(self) -> int:
         """Return the number of examples that the copies have learned."""
-        return self.seen()
+        return self.account.examples
 
     def prepare(self, context: Context) -> Answers:
         """Ask all copies that have learned something: after two examples, all of them."""
@@ -150,24 +146,20 @@ class Ensemble(Forecasters):
 
     def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         """Learn and remember the examples of an episode, or raise and change nothing."""
-        # Taken before: a foreign model cannot be asked to undo a lesson.
-        memory = self.memory()
+        seen = self.account.examples
         try:
-            self.teach(self.copies, self.seen(), inputs, outcomes)
+            self.teach(self.copies, seen, inputs, outcomes)
         except BaseException:
-            self.revive(memory)  # a foreign model may give up midway, as scikit-learn's do when they overflow
+            # A foreign model may give up midway, as scikit-learn's do when they overflow, and cannot undo a lesson.
+            self.copies = self.relearned(self._log[:seen])
             raise
-        self.remember(self.written(inputs, outcomes))
+        self.remember(inputs, outcomes)
 
     def teach(self, copies: list[Any], seen: int, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         """Let each of `copies` learn its part of the examples, which begin after `seen` others."""
         for pupil, lesson in zip(copies, lessons(seen, len(outcomes), self.members), strict=True):
             if lesson.any():
-                self.learner.fit(pupil, inputs[lesson], outcomes[lesson], seen)
-
-    def written(self, inputs: FloatArray, outcomes: NDArray[Any]) -> FloatArray:
-        """Return the examples of an episode as rows of the log."""
-        return np.column_stack([np.eye(1, len(inputs))[0], outcomes, inputs])
+                self.learner.fit(pupil, inputs[lesson], outcomes[lesson])
 
     def read(self, rows: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
         """Return the inputs and outcomes of rows of the log."""
@@ -175,35 +167,26 @@ class Ensemble(Forecasters):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, and from what the copies can be made again."""
-        return {**super().state(), **{name: array.copy() for name, array in self.memory().items()}}
+        return {**super().state(), "log": self._log[: self.account.examples].copy()}
 
     def load_state(self, state: State) -> None:
         """Load what was learned, or change nothing."""
         before = super().state()
         super().load_state(state)
         try:
-            self.revive(state)
+            log = numbers("log", state, (self.account.examples, 2 + int(self.dimension)))
+            self.copies, self._log = self.relearned(log), log
         except BaseException:
             super().load_state(before)
             raise
 
-    def remember(self, examples: FloatArray) -> None:
+    def remember(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         """Add the examples of an episode to the log."""
-        seen = self.seen()
+        seen, examples = self.account.examples, np.column_stack([np.eye(1, len(inputs))[0], outcomes, inputs])
         if seen + len(examples) > len(self._log):  # twice the room: an example costs the same however many there are
             room = np.empty((seen + len(examples), examples.shape[1]))
             self._log = np.concatenate([self._log[:seen].reshape(seen, examples.shape[1]), room])
         self._log[seen : seen + len(examples)] = examples
-
-    def memory(self) -> dict[str, NDArray[Any]]:
-        """Return arrays from which `revive` makes the copies again."""
-        return {"log": self._log[: self.seen()]}
-
-    def revive(self, memory: State) -> None:
-        """Make the copies again, to the bit; or raise and change nothing."""
-        log = numbers("log", memory, (self.seen(), 2 + int(self.dimension)))
-        # Assigned together, after all that can raise.
-        self.copies, self._log = self.relearned(log), log
 
     def relearned(self, log: FloatArray) -> list[Any]:
         """Return copies that have learned the log, episode by episode."""

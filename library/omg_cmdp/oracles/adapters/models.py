@@ -42,11 +42,8 @@ def described(value: Any) -> str:
             return "{" + ", ".join(f"{name!r}: {described(each)}" for name, each in value.items()) + "}"
         case list() | tuple():
             return "[" + ", ".join(described(each) for each in value) + "]"
-    # scikit-learn's models, River's, and those of users, whose repr may be cut short or leave settings out.
-    for parameters in ("get_params", "_get_params"):
-        if hasattr(value, parameters):
-            shallow = {"deep": False} if parameters == "get_params" else {}
-            return f"{described(type(value))} {described(getattr(value, parameters)(**shallow))}"
+    if hasattr(value, "get_params"):  # scikit-learn's, whose repr may be cut short or leave settings out
+        return f"{described(type(value))} {described(value.get_params(deep=False))}"
     if repr(value).startswith("<"):  # Python's own, which says nothing
         return f"{described(type(value))} {described(getattr(value, '__dict__', {}))}"
     return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))
@@ -61,24 +58,20 @@ class ModelKind(abc.ABC):
         self.states = states
 
     def template(self, model: Any) -> Any:
-        """Return the caller's `model` as it is now; all copies are copies of that."""
-        return copy.deepcopy(model)
+        """Return the caller's `model` as it is now, seeded so that it learns the same again; all copies are of that."""
+        return seeded(copy.deepcopy(model))
 
     def fresh(self, template: Any) -> Any:
         """Return a copy that has learned nothing."""
         return copy.deepcopy(template)
 
-    def describe(self, template: Any) -> str:
-        """Return the settings of the model as text."""
-        return described(template)
-
     @abc.abstractmethod
-    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
-        """Let one copy learn `inputs` (n, d) with `outcomes` (n,), n >= 1, in an episode after `seen` examples."""
+    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
+        """Let one copy learn `inputs` (n, d) with `outcomes` (n,), n >= 1."""
 
-    @abc.abstractmethod
     def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:
-        """Return the answers, (n,) or (n, S), of a copy that has learned something."""
+        """Return the answers, (n,) or (n, S), of a copy that has learned something; those of a regressor."""
+        return np.asarray(pupil.predict(inputs))
 
 
 class Options(TypedDict):

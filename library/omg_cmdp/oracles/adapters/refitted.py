@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.adapters.ensemble import Answers, Ensemble, lessons
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
-from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options
 from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.validation import FloatArray, positive_integer, probability
 
@@ -28,18 +28,12 @@ PATIENCE = 200
 
 
 class _Regressor(ModelKind):
-    """Anything with `fit`, seeded so that a fit can be made again to the bit."""
+    """Anything with `fit`."""
 
     needs = ("fit", "predict")
 
-    def template(self, model: Any) -> Any:
-        return seeded(super().template(model))
-
-    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
+    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         pupil.fit(inputs, outcomes)
-
-    def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:
-        return np.asarray(pupil.predict(inputs))
 
 
 class _Pupil:
@@ -50,7 +44,7 @@ class _Pupil:
         self.seen = np.zeros(0, dtype=np.int64)
 
 
-class _Classifier(_Regressor):
+class _Classifier(ModelKind):
     """Next states are numbered anew, as some packages want classes 0, 1, ...; a single one needs no model."""
 
     needs = ("fit", "predict_proba")
@@ -58,7 +52,7 @@ class _Classifier(_Regressor):
     def fresh(self, template: Any) -> _Pupil:
         return _Pupil(super().fresh(template))
 
-    def fit(self, pupil: _Pupil, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
+    def fit(self, pupil: _Pupil, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         # Some packages refuse labels that are not 0, 1, 2, ...
         pupil.seen, classes = np.unique(outcomes, return_inverse=True)
         if len(pupil.seen) > 1:
@@ -99,8 +93,8 @@ class _Refitted(Ensemble):
             return super().prepare(context)
 
     def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
-        self.remember(self.written(inputs, outcomes))  # beyond `seen`: nothing has changed if the fit fails
-        count = self.seen() + len(outcomes)
+        self.remember(inputs, outcomes)  # beyond `seen`: nothing has changed if the fit fails
+        count = self.account.examples + len(outcomes)
         if self._is_due(count):
             try:
                 self.copies, self.fitted = self._fit(self._log[:count]), np.array(float(count))

@@ -13,31 +13,27 @@ from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options
 from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.validation import FloatArray
 
-try:
-    from sklearn.base import clone
-except ImportError as error:
-    raise ImportError("this oracle needs scikit-learn: pip install scikit-learn") from error
-
 
 class _Regressor(ModelKind):
-    """Anything with `partial_fit`, seeded so that what was learned can be learned again to the bit."""
+    """Anything with `partial_fit`."""
 
     needs = ("partial_fit", "predict")
 
     def template(self, model: Any) -> Any:
+        try:
+            from sklearn.base import clone  # slow to import, and needed only here
+        except ImportError as error:
+            raise ImportError("this oracle needs scikit-learn: pip install scikit-learn") from error
         return seeded(clone(model))
 
-    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
+    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         pupil.partial_fit(inputs, outcomes)
-
-    def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:
-        return np.asarray(pupil.predict(inputs))
 
 
 class _Classifier(_Regressor):
     needs = ("partial_fit", "predict_proba")
 
-    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
+    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         pupil.partial_fit(inputs, outcomes, classes=np.arange(self.states))
 
     def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:

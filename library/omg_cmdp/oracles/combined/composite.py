@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.losses import Examples, Loss
-from omg_cmdp.persistence import State, joint_state, load_parts, undone_on_failure
+from omg_cmdp.persistence import undone_on_failure
 from omg_cmdp.validation import FloatArray, listed
 
 
@@ -64,16 +64,8 @@ class Composite(Forecasters):
             raise ValueError(f"`oracles` must predict tables of one shape, got {shapes}")
         return np.stack(tables)
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the states of all oracles, each behind its number: "0/loss", "1/loss", ..."""
-        return joint_state(self._parts())
-
-    def load_state(self, state: State) -> None:
-        """Load the states of all oracles, or of none."""
-        # A state that fits one part and not the next must not leave a mixture of both.
-        load_parts(state, self._parts())
-
-    def _parts(self) -> dict[str, Oracle]:
+    def parts(self) -> dict[str, Oracle]:
+        """Return all oracles, each behind its number: their states have "0/loss", "1/loss", ..."""
         return {str(i): oracle for i, oracle in enumerate(self.oracles)}
 
 

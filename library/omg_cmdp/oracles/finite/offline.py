@@ -1,4 +1,4 @@
-"""Offline oracles: the best function of a finite class over all past episodes, as a *fit* that can be kept.
+"""Offline oracles: the best function of a finite class over all past episodes, the *fit*.
 
     OfflineFiniteRewards           f̂ = argmin Σ (f - r)²                             least squares
     OfflineFiniteDynamics          P̂ = argmin Σ -log P(s'|s, a)                      maximum likelihood
@@ -30,23 +30,20 @@ from typing import Protocol, TypeVar, final, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.finite.aggregating import Charge, Finite, charge_logs, charge_squares
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import DynamicsFrame, Frame, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.oracles.simplex import Smoothing
-from omg_cmdp.validation import FloatArray, float_table, one_of_shapes
+from omg_cmdp.validation import FloatArray
 
 compiled = Lazy("omg_cmdp.oracles.compiled.finite")
 
 
 @runtime_checkable
 class Offline(Protocol):
-    """An oracle that predicts by one member of its class, the *fit*: `predict(c)` is `predict_with(parameters(), c)`.
-
-    Keep `parameters()` to ask later what an earlier fit predicts for a context that was not known then.
+    """An oracle that predicts by one member of its class, the *fit*: while that is the same, so are its predictions.
 
     Examples
     --------
@@ -56,9 +53,6 @@ class Offline(Protocol):
 
     def parameters(self) -> FloatArray:
         """Return the fit as an array of numbers, always of one shape."""
-
-    def predict_with(self, parameters: FloatArray, context: Context) -> FloatArray:
-        """Return what the fit `parameters` predicts, a table like that of `predict`."""
 
 
 class BestFunction(Finite):
@@ -74,16 +68,9 @@ class BestFunction(Finite):
         """Return the number of the function."""
         return int(self.class_losses.argmin()) if len(self.class_losses) else 0
 
-    def table_of(self, number: float, functions: Functions) -> FloatArray:
-        """Return the table of the function with that number, smoothed."""
-        # Kept fits come back from the caller, who may have changed them.
-        if number not in range(len(functions.tables)):
-            raise ValueError(f"`parameters` must be one of the {len(functions.tables)} functions, got {number}")
-        return self._smoothing(functions.tables[int(number)])
-
     def forecasts(self, functions: Functions) -> FloatArray:
-        """Return its table."""
-        return self.table_of(self.fit(), functions)[None]
+        """Return its table, smoothed."""
+        return self._smoothing(functions.tables[self.fit()])[None]
 
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return the posterior mean over the class."""
@@ -95,17 +82,11 @@ B = TypeVar("B", bound=BestFunction)
 
 
 class OfflineFrame(Frame[B]):
-    """An oracle whose prediction is that of one function, which can be kept."""
+    """An oracle whose prediction is that of one function."""
 
     def parameters(self) -> FloatArray:
         """Return the number of the best function so far, (1,)."""
         return np.array([float(self.forecasters.fit())])
-
-    def predict_with(self, parameters: FloatArray, context: Context) -> FloatArray:
-        """Return what the function with the number `parameters` predicts, a table like that of `predict`."""
-        number = float_table("parameters", parameters)
-        one_of_shapes("parameters", number, (1,))
-        return np.array(self.forecasters.table_of(float(number[0]), self.forecasters.prepare(context)))
 
 
 @final
@@ -128,8 +109,8 @@ class OfflineFiniteRewards(OfflineFrame[BestFunction], RewardFrame[BestFunction]
     >>> oracle.predict("c")  # without data, the first
     array([[0.2]])
     >>> oracle.update("c", states=[0], actions=[0], rewards=[0.5])
-    >>> oracle.parameters(), oracle.predict("c"), oracle.predict_with(np.array([0.0]), "c")
-    (array([1.]), array([[0.6]]), array([[0.2]]))
+    >>> oracle.parameters(), oracle.predict("c")
+    (array([1.]), array([[0.6]]))
     """
 
     def __init__(self, predictions: Predictions, *, horizon: int) -> None:

@@ -38,7 +38,6 @@ from omg_cmdp.oracles.linear.ball import least_squares
 from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray
 
 compiled = Lazy("omg_cmdp.oracles.compiled.linear")
@@ -127,9 +126,8 @@ class LinearForecasters(Forecasters):
         self.visits, self.totals = self.visits + 1.0, self.totals + 1.0
         self._changed[:] = True
 
-    def load_state(self, state: State) -> None:
-        """Load the roots; the posterior will follow from them."""
-        super().load_state(state)
+    def refresh(self) -> None:
+        """Let the posterior follow from the roots."""
         self._changed[:] = True
         self._late_weights = None
 

@@ -8,7 +8,7 @@ import numpy as np
 from numba import float64
 from numba.extending import intrinsic
 
-from omg_cmdp.jit import compiled, in_plain_python, leaf
+from omg_cmdp.jit import compiled, in_plain_python, inner, leaf
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
 from omg_cmdp.planning.rounding import OF_TERM, TINY
 from omg_cmdp.planning.rounding import difference as plain_difference
@@ -37,6 +37,12 @@ fused = _plain_fused if in_plain_python() else _fused
 
 @compiled
 def certify(transitions, rewards, start, admissible, reached, roots, barrier, policy, values):
+    """Return what `certified` returns."""
+    return certified(transitions, rewards, start, admissible, reached, roots, barrier, policy, values)
+
+
+@inner
+def certified(transitions, rewards, start, admissible, reached, roots, barrier, policy, values):
     """Return the occupancy measure (H, S, A) of `policy` and the duality gap that it and `values` prove.
 
     Nothing but the pair and the set of reachable states (H, S) comes from the solver: occupancy and slacks are computed

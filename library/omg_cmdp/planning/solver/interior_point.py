@@ -46,10 +46,10 @@ class Newton(NamedTuple):
 
 @inner
 def new_newton(program):
-    n = program.rewards.size
     factor = blocks.allocate(program.transitions, program.tuples)
     dvalues = np.empty((program.tuples.layer.size - 1, program.start.size))
-    return Newton(factor, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), dvalues)
+    rows = np.empty((6, program.rewards.size))  # at once: an array takes as long to make as fifty entries to fill
+    return Newton(factor, rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], dvalues)
 
 
 @leaf
@@ -84,10 +84,11 @@ def interior_point(program, pair, tolerance, limit, newton, best):
             return STALLED, iteration
         if gap == np.inf or not blocks.factorise(program.transitions, program.tuples, newton.weights, newton.factor):
             break
-        primal, dual = direction(program, pair, newton)
+        newton_step(program, newton)
         if distance <= NEAR:
-            primal, dual = refine(program, pair, newton)
-        elif min(primal, dual) < LONG:
+            refine(program, pair, newton)
+        primal, dual = longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
+        if distance > NEAR and min(primal, dual) < LONG:
             primal, dual = corrector(program, pair, newton, excess, primal, dual)
         move(pair, newton, primal, dual)
         if distance <= NEAR:
@@ -126,14 +127,13 @@ def aim(program, pair, floor, newton):
 
 
 @leaf
-def direction(program, pair, newton):
-    """Solve B·dq = 0, dz = Bᵀ·dV, dq + D·dz = residual; return the longest steps on the two sides, at most 1."""
+def newton_step(program, newton):
+    """Solve B·dq = 0, dz = Bᵀ·dV, dq + D·dz = residual."""
     blocks.flow(program.transitions, program.tuples, newton.residual, newton.dvalues)
     blocks.solve(program.tuples, newton.factor, newton.dvalues)
     blocks.flow_adjoint(program.transitions, program.tuples, newton.dvalues, newton.dz)
-    for i in range(pair.q.size):
+    for i in range(newton.dq.size):
         newton.dq[i] = newton.residual[i] - newton.weights[i] * newton.dz[i]
-    return longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
 
 
 @leaf
@@ -152,7 +152,7 @@ def longest_step(x, dx):
 
 @leaf
 def refine(program, pair, newton):
-    """Replace a Newton direction near the optimum by one with its second-order term, for one more solve.
+    """Replace a Newton step near the optimum by one with its second-order term, for one more solve.
 
     q·z - ½√(u·q) expands to second order with dq·dz + ⅛·½√(u·q)·(dq/q)².
     """
@@ -161,7 +161,7 @@ def refine(program, pair, newton):
         if program.roots[i] > 0.0:
             goal -= 0.125 * root_part(program.roots[i], pair.q[i]) * (newton.dq[i] / pair.q[i]) ** 2
         newton.residual[i] = newton.power[i] * (goal / pair.z[i] - pair.q[i])
-    return direction(program, pair, newton)
+    newton_step(program, newton)
 
 
 @leaf
@@ -176,7 +176,8 @@ def corrector(program, pair, newton, excess, primal, dual):
     shortest = min(primal, dual)
     for attempt in range(3):
         aim_above(pair, newton, centre, attempt == 0)
-        primal, dual = direction(program, pair, newton)
+        newton_step(program, newton)
+        primal, dual = longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
         if attempt == 0 and min(primal, dual) < shortest:
             continue
         primal, dual = stay_central(pair, newton, primal, dual)

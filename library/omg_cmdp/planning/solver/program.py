@@ -34,8 +34,8 @@ class Pair(NamedTuple):
 @inner
 def new_pair(program):
     """Return uninitialised storage for a pair of `program`; values are 0 outside the nodes."""
-    n = program.rewards.size
-    return Pair(np.empty(n), np.zeros((program.tuples.layer.size - 1, program.start.size)), np.empty(n))
+    rows = np.empty((2, program.rewards.size))
+    return Pair(rows[0], np.zeros((program.tuples.layer.size - 1, program.start.size)), rows[1])
 
 
 @leaf

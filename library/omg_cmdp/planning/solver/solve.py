@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from omg_cmdp.jit import compiled
+from omg_cmdp.planning.solver.certify import certified
 from omg_cmdp.planning.solver.interior_point import LOST, STALLED, interior_point, new_newton, product_floor
 from omg_cmdp.planning.solver.program import new_pair
 from omg_cmdp.planning.solver.set_up import expand, keep_slacks, set_up
@@ -23,7 +24,7 @@ HARD = -1
 
 @compiled
 def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier, tolerance, earlier):
-    """Return policy (H, S, A), values (H, S), the reachable states (H, S) and the number of iterations, or `HARD`.
+    """Return policy (H, S, A), values (H, S), occupancy (H, S, A), the certified gap, and the iterations, or `HARD`.
 
     Rewards, roots u and barrier m are (K, S, A), `earlier` is a policy to start from or empty. The tolerance is on the
     gap.
@@ -37,7 +38,9 @@ def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon
     if warm or theta == 0.0:
         status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, work)
     if status == LOST or (status == STALLED and warm):
-        return np.empty((0, 0, 0)), pair.values, np.empty((0, 0), np.uint8), HARD
+        nothing = np.empty((0, 0, 0))
+        return nothing, pair.values, nothing, np.inf, HARD
     keep_slacks(program, pair)
     policy, reached = expand(program, admissible, pair)
-    return policy, pair.values, reached, iterations
+    occupancy, gap = certified(dense, rewards, start, admissible, reached, roots, barrier, policy, pair.values)
+    return policy, pair.values, occupancy, gap, iterations

@@ -15,10 +15,10 @@ from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
-from omg_cmdp.persistence import State, check_settings, joint_state, load_parts, read_state
+from omg_cmdp.persistence import State, bounded, check_settings, joint_state, load_parts, numbers, read_state
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.ceiling.largest import Loss, largest_loss
-from omg_cmdp.theory.ceiling.sets import Observed, bounded, saved_numbers
+from omg_cmdp.theory.ceiling.sets import Observed
 from omg_cmdp.theory.ceiling.spaces import is_known, version_space
 from omg_cmdp.theory.rounds import mixed_policies
 from omg_cmdp.validation import FloatArray, instance_of, probability
@@ -191,11 +191,15 @@ class RegretCeiling:
             self._add(episode.known, policies, probabilities, episode)
             agent.update(episode)
 
-    def learn(self, trajectory: Trajectory) -> None:
-        """Learn from an episode without counting it, such as one of an earlier log."""
+    def learn(self, trajectory: Trajectory, *, late: bool = False) -> None:
+        """Learn from an episode without counting it, such as one of an earlier log.
+
+        With `late` only its rewards, which came after it was added without them: the others are None.
+        """
         instance_of("trajectory", trajectory, Trajectory)
+        instance_of("late", late, bool)
         trajectory.check(self._space, self._range)
-        self._learn(trajectory)
+        self._learn(trajectory, late=late)
 
     def __str__(self) -> str:
         """Return what was lost at most, and how much is settled."""
@@ -225,23 +229,17 @@ class RegretCeiling:
         state = read_state(state)
         check_settings(state, self._settings())
         try:
-            most = saved_numbers("most", state, (None,)).tolist()
-            shares = saved_numbers("shares", state, (len(most),)).tolist()
+            most = numbers("most", state, (None,)).tolist()
+            shares = numbers("shares", state, (len(most),)).tolist()
             load_parts(state, {name: each for name, each in self._versions.items() if each is not None})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"`state` must be that of a RegretCeiling with the same oracles, got {error!r}") from error
         self._most, self._settled = most, shares
 
-    def learn_rewards(self, trajectory: Trajectory) -> None:
-        """Learn rewards that came after their episode, which was added without them: the others are None."""
-        instance_of("trajectory", trajectory, Trajectory)
-        trajectory.check(self._space, self._range)
-        self._learn(trajectory, of_rewards_only=True)
-
-    def _learn(self, trajectory: Trajectory, *, of_rewards_only: bool = False) -> None:
+    def _learn(self, trajectory: Trajectory, *, late: bool = False) -> None:
         context, (states, actions, rewards) = trajectory.known, trajectory.raw
         steps, pairs = np.arange(len(actions)), states[:-1] * self._space.actions + actions
-        if (versions := self._versions["dynamics"]) is not None and not of_rewards_only:
+        if (versions := self._versions["dynamics"]) is not None and not late:
             versions.learn(context, Observed(steps, pairs, states[1:]))
         told = np.flatnonzero(~np.isnan(rewards))
         if (versions := self._versions["rewards"]) is not None and len(told):

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Keyed
 from omg_cmdp.jit import Lazy
-from omg_cmdp.persistence import State, joint_state, part_of
+from omg_cmdp.persistence import Learned
 from omg_cmdp.theory.ceiling.sets import (
     ContextTallies,
     Observed,
@@ -29,9 +28,7 @@ from omg_cmdp.theory.ceiling.sets import (
     PlausibleTransitions,
     Tallies,
     VersionSpace,
-    bounded,
     mixed,
-    saved_numbers,
     spread,
 )
 from omg_cmdp.validation import BoolArray, FloatArray
@@ -62,8 +59,10 @@ class RowsNearby(PlausibleRows):
         return self.near[2]
 
 
-class _Table:
+class _Table(Learned):
     """The rows of one table: their tallies, and how far a plausible row may be from the frequencies."""
+
+    learned = ("frequencies", "radii")
 
     def __init__(self, possible: FloatArray, of_rewards: bool) -> None:
         sparse = spread(possible)
@@ -86,19 +85,9 @@ class _Table:
         self.frequencies[rows] = frequencies
         self.radii[rows] = (slack + fitted - mixed(forecasts, _SHARES)) / visits[:, 0]
 
-    def _parts(self) -> dict[str, Tallies | ContextTallies]:
+    def parts(self) -> dict[str, Tallies | ContextTallies]:
+        """Return what was counted."""
         return {"halves": self.halves, "sparse": self.sparse, "by_context": self.by_context}
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what was counted, and the radii."""
-        return {"frequencies": self.frequencies.copy(), "radii": bounded(self.radii), **joint_state(self._parts())}
-
-    def load_state(self, state: State) -> None:
-        """Load what was counted, and the radii."""
-        frequencies = saved_numbers("frequencies", state, self.frequencies.shape)
-        self.frequencies, self.radii = frequencies, saved_numbers("radii", state, self.radii.shape)
-        for name, part in self._parts().items():
-            part.load_state(part_of(state, name))
 
 
 @final
@@ -134,12 +123,10 @@ class CountedRows(VersionSpace):
         # A negative radius: not even the frequencies themselves are plausible, because contexts differ.
         self.refuted = self.refuted or bool((table.radii < 0.0).any())
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what each table learned."""
-        return joint_state({str(number): table for number, table in enumerate(self._tables)})
+    def parts(self) -> dict[str, _Table]:
+        """Return the tables."""
+        return {str(number): table for number, table in enumerate(self._tables)}
 
-    def load_state(self, state: State) -> None:
-        """Load what each table learned."""
-        for number, table in enumerate(self._tables):
-            table.load_state(part_of(state, str(number)))
+    def refresh(self) -> None:
+        """See whether a table is refuted."""
         self.refuted = any(bool((table.radii < 0.0).any()) for table in self._tables)

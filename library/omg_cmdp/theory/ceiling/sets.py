@@ -33,7 +33,7 @@ from omg_cmdp.contexts import (
     unchanging,
 )
 from omg_cmdp.jit import Lazy
-from omg_cmdp.persistence import State
+from omg_cmdp.persistence import Learned, State, bounded, numbers
 from omg_cmdp.validation import BoolArray, FloatArray
 
 compiled = Lazy("omg_cmdp.theory.ceiling.compiled")
@@ -108,7 +108,7 @@ def listed(tables: FloatArray) -> PlausibleRewards | PlausibleTransitions:
     return PlausibleTransitions(ListedRows(tables), tables)
 
 
-class VersionSpace(abc.ABC):
+class VersionSpace(Learned, abc.ABC):
     """What is plausible of rewards or of transitions, at confidence 1 - δ, at all times."""
 
     refuted = False
@@ -122,20 +122,14 @@ class VersionSpace(abc.ABC):
     def learn(self, context: Keyed, seen: Observed) -> None:
         """Take in the outcomes of an episode."""
 
-    @abc.abstractmethod
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that was learned."""
 
-    @abc.abstractmethod
-    def load_state(self, state: State) -> None:
-        """Load what a space of the same class and confidence learned."""
-
-
-class Tallies:
+class Tallies(Learned):
     """Counts of outcomes for each pair, (P, K), and the log probability of all that was seen by a rule of succession.
 
     `prior` is (P, K): (n(outcome) + prior)/(n + Σ prior) is the forecast.
     """
+
+    learned = ("counts", "evidence")
 
     def __init__(self, prior: FloatArray, *, of_rewards: bool) -> None:
         self.counts, self.evidence = np.zeros_like(prior), np.zeros(len(prior))
@@ -146,15 +140,6 @@ class Tallies:
         tally = compiled.tally_rewards if self._of_rewards else compiled.tally_transitions
         both = self.evidence, np.empty_like(self.evidence) if total is None else total
         tally(self.counts, self._prior, seen.pairs, seen.outcomes, *both)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return counts and evidence."""
-        return {"counts": self.counts.copy(), "evidence": bounded(self.evidence)}
-
-    def load_state(self, state: State) -> None:
-        """Load counts and evidence."""
-        counts = saved_numbers("counts", state, self.counts.shape)
-        self.counts, self.evidence = counts, saved_numbers("evidence", state, self.evidence.shape)
 
 
 class ContextTallies:
@@ -193,36 +178,13 @@ class ContextTallies:
     def load_state(self, state: State) -> None:
         """Load the tallies of all contexts."""
         contexts = [context_from_json(text) for text in state["contexts"].tolist()]
-        counts = saved_numbers("counts", state, (len(contexts), *self._prior.shape))
-        evidences = saved_numbers("evidences", state, (len(contexts), len(self._prior)))
-        self.evidence = saved_numbers("evidence", state, self.evidence.shape)
+        counts = numbers("counts", state, (len(contexts), *self._prior.shape))
+        evidences = numbers("evidences", state, (len(contexts), len(self._prior)))
+        self.evidence = numbers("evidence", state, self.evidence.shape)
         self._tallies, self._contexts = {}, []
         for context, tables in zip(contexts, zip(counts, evidences, strict=True), strict=True):
             tallies = self._of(None if context is None else keyed(context).key, context)
             tallies.counts, tallies.evidence = (np.array(table) for table in tables)
-
-
-MOST = 1e300
-"""Stands for infinity in a state, whose numbers are finite."""
-
-
-def bounded(array: FloatArray) -> FloatArray:
-    """Return the array for a state; `saved_numbers` undoes it.
-
-    >>> bounded(np.array([0.5, -np.inf]))
-    array([ 5.e-001, -1.e+300])
-    """
-    return np.clip(array, -MOST, MOST)
-
-
-def saved_numbers(name: str, state: State, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return an array of a state, of this shape (None: any length), as it was before `bounded`."""
-    array = np.array(state.get(name))
-    fits = array.dtype == np.float64 and array.ndim == len(shape) and not np.isnan(array).any()
-    if not fits or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
-        raise ValueError(f"`state` must hold numbers of shape {shape} under {name!r}, got {sorted(state)}")
-    array[np.abs(array) >= MOST] *= np.inf
-    return array
 
 
 def mixed(evidence: FloatArray, weights: FloatArray) -> FloatArray:

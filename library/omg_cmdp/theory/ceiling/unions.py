@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Keyed
-from omg_cmdp.persistence import State, joint_state, part_of
 from omg_cmdp.theory.ceiling.sets import (
     Observed,
     PlausibleRewards,
@@ -58,14 +56,12 @@ class Union(VersionSpace):
         """Let every member learn."""
         for member in self._members:
             member.learn(context, seen)
-        self.refuted = all(member.refuted for member in self._members)
+        self.refresh()
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what each member learned."""
-        return joint_state({str(number): member for number, member in enumerate(self._members)})
+    def parts(self) -> dict[str, VersionSpace]:
+        """Return the members."""
+        return {str(number): member for number, member in enumerate(self._members)}
 
-    def load_state(self, state: State) -> None:
-        """Load what each member learned."""
-        for number, member in enumerate(self._members):
-            member.load_state(part_of(state, str(number)))
+    def refresh(self) -> None:
+        """See whether all members are refuted."""
         self.refuted = all(member.refuted for member in self._members)

@@ -239,17 +239,6 @@ def test_permuting_states_or_actions_permutes_gains(rng):
         np.testing.assert_allclose(gains_of(turned, *drawn, bounds), gains[place], rtol=1e-9, atol=1e-14)
 
 
-@each_kind_of_steps
-def test_errors_of_a_backup(by_steps, rng):
-    """scale·(u_f + range_h²·u_P)."""
-    for mdp in random_mdps(rng, 10):
-        shape = (mdp.horizon, mdp.states, mdp.actions)
-        ofs = [rng.random((mdp.horizon if by_step else 1, *shape[1:])) for by_step in by_steps]
-        errors, ranges = np.empty(shape), rng.random(mdp.horizon)
-        compiled.backup_errors(ranges, *ofs, 0.3, errors)
-        np.testing.assert_allclose(errors, 0.3 * (ofs[0] + ranges[:, None, None] ** 2 * ofs[1]), rtol=1e-13)
-
-
 def test_weights_of_a_plan(rng):
     """γ·(½·√(q·u) + floor), of mean 1; a tenth of what they would be at q = 1/(SA) is known before the plan."""
     for mdp in random_mdps(rng, 10, masked=True):

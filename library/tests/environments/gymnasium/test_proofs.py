@@ -9,7 +9,6 @@ import pytest
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 from gymnasium.spaces import Discrete
 
-import omg_cmdp as omg
 from library.tests.environments.gymnasium.tables import lake
 from omg_cmdp.environments import TableWorld, from_gymnasium
 
@@ -175,7 +174,7 @@ class Scaled(gymnasium.RewardWrapper):
         ("FrozenLake-v1", {"contexts": [0.4, 0.9], "arguments": 7}, "`arguments` must be a name"),
         (7, {"contexts": [0.4, 0.9]}, "`make` must be the id"),
         (lambda: "no environment", {"contexts": [0.4, 0.9]}, "`make` must return a gymnasium.Env"),
-        ("CartPole-v1", {"contexts": [0.4, 0.9]}, "`env` must have discrete observations.*Discretised"),
+        ("CartPole-v1", {"contexts": [0.4, 0.9]}, "`env` must have discrete observations.*TransformObservation"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(make, settings, message):
@@ -187,11 +186,6 @@ def test_without_gymnasium_one_is_told_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(ImportError, match=r"pip install gymnasium"):
         from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate")
-    monkeypatch.delitem(sys.modules, "omg_cmdp.environments.gymnasium.discretise", raising=False)
-    with pytest.raises(ImportError, match=r"pip install gymnasium"):
-        omg.environments.Discretised  # noqa: B018
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        omg.environments.nothing  # noqa: B018
 
 
 def test_a_reward_outside_its_range_is_refused_when_its_context_comes():

@@ -3,17 +3,13 @@
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Discrete
 
 import omg_cmdp as omg
 from omg_cmdp.environments import (
-    Bins,
-    Clusters,
-    Discretised,
     SampledWorld,
     from_gymnasium,
     gymnasium_space,
-    random_steps,
 )
 from omg_cmdp.oracles import CountDynamics, CountRewards
 
@@ -220,135 +216,6 @@ def test_contexts_that_do_not_reach_the_environment_are_found():
 # Continuous observations, made discrete.
 
 
-class Wind(gymnasium.Env):
-    """A point drifts with the context's wind, action 1 holds it; it earns 1 near the middle."""
-
-    metadata = {"render_modes": []}  # noqa: RUF012
-    observation_space, action_space = Box(-10.0, 10.0, (2,)), Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self._wind, self._place = (options or {}).get("context", 0.5), self.np_random.normal(size=2)
-        return self._place.astype(np.float32), {}
-
-    def step(self, action):
-        self._place = np.clip(
-            self._place + self.np_random.normal(scale=0.3, size=2) + self._wind * (1 - action), -10, 10
-        )
-        return self._place.astype(np.float32), float(abs(self._place[0]) < 1.0), False, False, {}
-
-
-def seen(env=None, count=300, **options):
-    return random_steps(env or gymnasium.wrappers.TimeLimit(Wind(), 20), count, **options)
-
-
-class Clock(Wind):
-    """Tells seconds since 1970, in 64 bits, and says that its numbers have 32."""
-
-    observation_space = Box(0.0, 1e11, (1,), dtype=np.float32)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed, options=options)
-        self._time = 1.7e9 + self.np_random.integers(8)
-        return np.array([self._time]), {}
-
-    def step(self, action):
-        self._time = 1.7e9 + self.np_random.integers(8)
-        return np.array([self._time]), 0.0, False, False, {}
-
-
-@pytest.mark.parametrize("kind", [Bins, Clusters])
-@pytest.mark.filterwarnings("ignore:.*Box.*:UserWarning")
-def test_what_is_observed_is_not_rounded(kind):
-    """Between 1.7e9 and 1.7e9 + 8 there is one number of 32 bits."""
-    clock = gymnasium.wrappers.TimeLimit(Clock(), 20)
-    env = Discretised(clock, kind(8).fit(random_steps(clock, 400)))
-    assert len({int(env.observation(np.array([1.7e9 + second]))) for second in range(8)}) == 8
-
-
-def test_random_steps_are_those_of_the_environment():
-    steps = seen(contexts=[0.0, 2.0])
-    assert steps.observations.shape == (300, 2)
-    np.testing.assert_array_equal(steps.episodes, np.arange(300) // 20)
-    np.testing.assert_array_equal(steps.contexts, steps.episodes % 2)
-    assert not steps.terminated.any()
-    same = np.diff(steps.episodes) == 0
-    np.testing.assert_array_equal(steps.next_observations[:-1][same], steps.observations[1:][same])
-    np.testing.assert_array_equal(steps.observations, seen(contexts=[0.0, 2.0]).observations)
-    assert not np.array_equal(steps.observations, seen(contexts=[0.0, 2.0], seed=1).observations)
-    calm, storm = (steps.observations[steps.contexts == k, 0].mean() for k in (0, 1))
-    assert storm > calm + 1.0  # contexts arrive
-
-
-def test_actions_are_held():
-    def switches(hold):
-        steps = seen(count=2000, hold=hold)
-        return (np.diff(steps.actions) != 0)[np.diff(steps.episodes) == 0].mean()
-
-    assert switches(1.0) == pytest.approx(0.5, abs=0.04)
-    assert switches(10.0) == pytest.approx(0.05, abs=0.02)
-
-
-def test_cells_are_states():
-    steps = seen()
-    encoder = Clusters(4).fit(steps)
-    env = Discretised(Wind(), encoder)
-    assert env.observation_space == Discrete(4)
-    cells = [env.observation(row.astype(np.float32)) for row in steps.observations[:20]]
-    np.testing.assert_array_equal(cells, encoder.encode(steps.observations[:20]))
-    encoder.fit(seen(seed=1))  # changes other cells than those of the environment
-    assert cells == [env.observation(row.astype(np.float32)) for row in steps.observations[:20]]
-
-
-def test_an_agent_plays_what_was_continuous(tmp_path):
-    def player(encoder):
-        world = from_gymnasium(
-            lambda: gymnasium.wrappers.TimeLimit(Discretised(Wind(), encoder), 5), [0.0, 1.0], reward_range=(0, 1)
-        )
-        sizes = {"states": 7, "actions": 2, "horizon": 5}
-        return world, omg.OMG(world.space, CountRewards(**sizes), CountDynamics(**sizes))
-
-    world, agent = player(Bins((3, 2)).fit(seen()))
-    assert len(omg.play(world, agent, [0.0, 1.0] * 3)) == 6
-    agent.save(tmp_path / "agent.npz")
-    elsewhere, other = player(Bins((3, 2)).fit(seen(seed=1)))
-    with pytest.raises(ValueError, match="`state` must come from"):
-        other.restore(tmp_path / "agent.npz")
-    with pytest.raises(ValueError, match="`env` plays in other cells than the agent was made for"):
-        omg.play(elsewhere, agent, [0.0])
-    assert agent.episodes_seen == 6
-    _, restored = player(Bins((3, 2)).restore(tmp_path / "agent.npz"))
-    restored.restore(tmp_path / "agent.npz")
-    np.testing.assert_array_equal(restored.policy(1.0), agent.policy(1.0))
-
-
-def test_an_environment_may_have_an_encoder_of_its_own():
-    class Dial(Dice):
-        encoder = "of something else"
-
-    assert gymnasium_space(Dial(), horizon=1).encoder is None
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Discretised(Wind(), "bins"), "`encoder` must be an Encoder, got str"),
-        (lambda: Discretised(Wind(), Bins(3)), r"`encoder` must be fitted, got Bins\(3, strategy='quantile'\)"),
-        (
-            lambda: Discretised(gymnasium.make("CartPole-v1"), Bins(3).fit(seen())),
-            r"`observations` must have shape \(n, 2",
-        ),
-        (lambda: seen(count=0), "`count` must be an integer of at least 1, got 0"),
-        (lambda: seen(hold=0.5), "`hold` must be at least 1, got 0.5"),
-        (lambda: seen(seed=-1), "`seed` must"),
-        (lambda: seen(gymnasium.make("Pendulum-v1")), "`env` must have discrete actions"),
-    ],
-)
-def test_what_cannot_make_states_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 class Taker(gymnasium.Env):
     """Empties the record, and writes over the vector and the list, that tell it how much to pay."""
 
@@ -407,23 +274,3 @@ def test_the_contexts_of_a_world_are_its_own():
     world = from_gymnasium(Taker, told, horizon=1, reward_range=(0, 1))
     told[0]["pay"] = 0.5
     assert world.contexts[0]["pay"] == 0.1
-
-
-class Reused(Wind):
-    """Observes in an array that it writes over."""
-
-    observation_space = Box(-10.0, 10.0, (2,), dtype=np.float64)
-    seen = np.zeros(2)
-
-    def reset(self, *, seed=None, options=None):
-        self.seen[:], info = super().reset(seed=seed, options=options)
-        return self.seen, info
-
-    def step(self, action):
-        self.seen[:], *rest = super().step(action)
-        return self.seen, *rest
-
-
-def test_an_environment_may_write_over_what_was_observed():
-    steps = random_steps(gymnasium.wrappers.TimeLimit(Reused(), 20), 100)
-    np.testing.assert_array_equal(steps.observations, seen(count=100).observations)

@@ -21,27 +21,6 @@ def sklearn_oracle(kind, **options):
     return adapters.SklearnDynamics(MLPClassifier(hidden_layer_sizes=(), learning_rate_init=0.03), **options)
 
 
-def river_oracle(kind, **options):
-    pytest.importorskip("river")
-    from river import linear_model, optim
-
-    model = linear_model.LinearRegression if kind == "Rewards" else linear_model.SoftmaxRegression
-    return getattr(adapters, f"River{kind}")(model(optimizer=optim.SGD(0.05)), **options)
-
-
-def torch_oracle(kind, optimizer=None, dropout=0.0, **options):
-    torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)  # two workers with all threads each would wait for one another
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        outputs = 1 if kind == "Rewards" else STATES
-        model = torch.nn.Sequential(
-            torch.nn.Linear(INPUTS, 16), torch.nn.Tanh(), torch.nn.Dropout(dropout), torch.nn.Linear(16, outputs)
-        )
-    optimizer = optimizer or (lambda parameters: torch.optim.Adam(parameters, lr=0.01))
-    return getattr(adapters, f"Torch{kind}")(model, optimizer=optimizer, **options)
-
-
 def refitted_oracle(kind, **options):
     pytest.importorskip("sklearn")
     from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -50,14 +29,10 @@ def refitted_oracle(kind, **options):
     return getattr(adapters, f"Refitted{kind}")(model, **{"every": 0.5, "members": 3, **options})
 
 
-MAKERS = {"sklearn": sklearn_oracle, "river": river_oracle, "torch": torch_oracle, "refitted": refitted_oracle}
+MAKERS = {"sklearn": sklearn_oracle, "refitted": refitted_oracle}
 every_adapter = pytest.mark.parametrize(
     ("package", "kind"),
-    [
-        pytest.param(package, kind, marks=pytest.mark.slow if package == "torch" else (), id=f"{package}-{kind}")
-        for package in MAKERS
-        for kind in KINDS
-    ],
+    [pytest.param(package, kind, id=f"{package}-{kind}") for package in MAKERS for kind in KINDS],
 )
 
 

@@ -164,14 +164,11 @@ def test_bad_arguments_are_refused_by_name(package, kind):
             if kind == "Rewards"
             else [{"floor": 0.0}, {"floor": 0.5}, {"support": np.ones((STATES, ACTIONS, 1), bool)}]
         ),
-        *([{"passes": 0}] if package == "torch" else []),
     ):
         with pytest.raises(ValueError, match=f"`{next(iter(options))}` must"):
             build(package, kind, **options)
     with pytest.raises(ValueError, match="`model` must"):
-        getattr(adapters, type(build(package, kind)).__name__)(
-            *([object()]), **({"optimizer": None} if package == "torch" else {}), states=1, actions=1, horizon=1
-        )
+        getattr(adapters, type(build(package, kind)).__name__)(object(), states=1, actions=1, horizon=1)
 
 
 @every_adapter

@@ -21,8 +21,7 @@ from library.tests.oracles.adapters.catalogue import (
     train,
 )
 from omg_cmdp.checks import check_oracle
-from omg_cmdp.oracles import adapters
-from omg_cmdp.oracles.adapters import RefittedDynamics, RefittedRewards
+from omg_cmdp.oracles import RefittedDynamics, RefittedRewards, adapters
 from omg_cmdp.oracles.adapters.refitted import PATIENCE
 
 pytest.importorskip("sklearn")

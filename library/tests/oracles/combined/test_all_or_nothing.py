@@ -7,8 +7,14 @@ import pytest
 
 from library.tests.oracles.catalogue import ACTIONS, SIZE, STATES
 from library.tests.oracles.test_state import bits
-from omg_cmdp.oracles import AggregateRewards, CountRewards, KnownRewards, RewardOracle, StepwiseRewards
-from omg_cmdp.oracles.adapters import RefittedRewards
+from omg_cmdp.oracles import (
+    AggregateRewards,
+    CountRewards,
+    KnownRewards,
+    RefittedRewards,
+    RewardOracle,
+    StepwiseRewards,
+)
 
 HORIZON = 3
 EPISODE = [0, 1, 2], [0, 1, 0], [0.2, 0.9, 0.4]

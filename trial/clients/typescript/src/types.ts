@@ -14,8 +14,8 @@ export interface Close {
 
 /** An episode that has ended. */
 export interface Closed {
-  episode: number;
   event: number;
+  episode: number;
   cause: string;
 }
 
@@ -34,8 +34,8 @@ export interface Decide {
 
 /** The action to take, and its probability. */
 export interface Decided {
-  episode: number;
   event: number;
+  episode: number;
   step: number;
   /** null if nothing is to be done, as the person is not available. */
   action: string | null;
@@ -74,6 +74,8 @@ export interface Open {
 
 /** An episode: its number, and its whole policy. */
 export interface Opened {
+  event: number;
+  episode: number;
   /** Version of the model in use. */
   version: number;
   /** plan, last plan, fixed or control: see the guide on fallbacks. */
@@ -83,8 +85,6 @@ export interface Opened {
   /** A bound on γ·(L(q*) - L(q)): how far the plan's objective L, which includes the barrier, is from its optimum, in units of 1/γ. null without a plan. */
   certificate: number | null;
   policy: number[][][];
-  episode: number;
-  event: number;
   horizon: number;
   states: string[];
   actions: string[];
@@ -104,8 +104,8 @@ export interface Report {
 
 /** An outcome that was kept. */
 export interface Reported {
-  episode: number;
   event: number;
+  episode: number;
   step: number;
   revision: number;
 }

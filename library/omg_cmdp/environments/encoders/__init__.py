@@ -1,1 +1,0 @@
-"""Encoders, which turn continuous observations into cells, and a report on how many cells there should be."""

@@ -1,0 +1,387 @@
+"""Mangled files and bodies before everything that reads one: a sentence of the house, and nothing changed on disk.
+
+At effort 1, 6 000 of them. A file is mangled as bytes, and as what it is: JSON with other values, tables with other
+cells, npz files and logs of which digests, hashes and marks are made again, as a stranger or an operator can.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import random
+import resource
+import tempfile
+import traceback
+import warnings
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas
+
+import omg_cmdp as omg
+from lab.tests.studies.examples import SMALL
+from omg_cmdp.persistence import AGENT_FILE, pack_arrays, read_arrays, unpack_arrays, write_arrays
+from omg_lab.studies.config import load_plan
+from omg_trial import verify as verifier
+from omg_trial.client.outbox import Outbox
+from omg_trial.keys.ring import KeyRing
+from omg_trial.log.database import Database, StoreError
+from omg_trial.log.events import FIRST_HASH, canonical, verified
+from omg_trial.people.roster import read_roster
+from omg_trial.replay import replay
+from omg_trial.snapshots import pack_state, unpack_state
+from omg_trial.state import State
+from omg_trial.tokens import Tokens
+from omg_trial.trial_file.trial import Trial
+from tests.attack.malformed.judge import TooLong, in_time
+from tests.attack.malformed.mangled import CELLS, mangled_bytes, mangled_json, mangled_rows
+from tests.attack.outcome import Outcome
+from tests.attack.study_files import mutated
+from trial.tests import trials
+
+TRIES = 6000
+"""At effort 1."""
+MEMORY = 2**20
+"""Kilobytes that a process may grow while it reads a small file."""
+SPACE = omg.Space(states=2, actions=3, horizon=4, start=[0.5, 0.5])
+FEWEST_WORDS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Reader:
+    """How a file is made, mangled and read, and the errors that reading may raise."""
+
+    name: str
+    make: Callable[[Path], object]
+    read: Callable[[Path], object]
+    mangle: Callable[[Path, random.Random], object] | None = None
+    errors: tuple[type[Exception], ...] = (ValueError, OSError)
+    writes: bool = False
+    """Whether it opens the file to write."""
+
+
+def agent() -> omg.OMG:
+    """Return an agent that has learned from a few episodes."""
+    sizes = {"states": 2, "actions": 3, "horizon": 4}
+    made = omg.OMG(SPACE, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
+    for episode in episodes():
+        made.update(
+            omg.Trajectory(**{name: getattr(episode, name) for name in ("context", "states", "actions", "rewards")})
+        )
+    return made
+
+
+def episodes() -> list[omg.Episode]:
+    """Return a few episodes."""
+    rng = np.random.default_rng(0)
+    return [
+        omg.Episode(
+            context=["a", {"age": 3.5, "lives": "b"}][number % 2] if number < 2 else "a",
+            states=rng.integers(2, size=5).tolist(),
+            actions=rng.integers(3, size=4).tolist(),
+            rewards=rng.random(4).tolist(),
+            propensities=[0.5] * 4,
+        )
+        for number in range(3)
+    ]
+
+
+def forged_arrays(path: Path, draw: random.Random) -> None:
+    """Change an array of an agent's file, or its recipe, and the digest with it."""
+    arrays = read_arrays(path, **AGENT_FILE)
+    name = draw.choice(sorted(arrays))
+    array = arrays[name]
+    match draw.randrange(6):
+        case 0:
+            del arrays[name]
+        case 1:
+            arrays[name] = arrays[draw.choice(sorted(arrays))]
+        case 2:
+            arrays[name] = array.reshape(-1)[: draw.randrange(array.size + 1)]
+        case 3:
+            arrays[name] = np.array(draw.choice((0, -1, 2**62, 1e300, np.nan, "x", "", True, 1j)))
+        case 4 if array.size and array.dtype.kind in "if":
+            array = array.copy()
+            array.reshape(-1)[draw.randrange(array.size)] = draw.choice((0, -1, 10**6, 2**40))
+            arrays[name] = array
+        case _:
+            recipe = "made with/recipe"
+            arrays[recipe] = np.array(mangled_json(str(arrays[recipe]), draw).replace("\x00", ""))
+    write_arrays(path, arrays, kind=AGENT_FILE["kind"], version=AGENT_FILE["version"])
+
+
+def mangled_lines(path: Path, draw: random.Random) -> None:
+    """Mangle one line of JSON."""
+    lines = path.read_text().splitlines()
+    place = draw.randrange(len(lines))
+    lines[place] = mangled_json(lines[place], draw)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def mangled_frame(path: Path, draw: random.Random) -> None:
+    """Change cells, columns or kinds of a table."""
+    parquet = path.suffix == ".parquet"
+    frame = pandas.read_parquet(path) if parquet else pandas.read_csv(path, dtype=str)
+    column = draw.choice(list(frame))
+    match draw.randrange(6):
+        case 0:
+            frame = frame.drop(columns=column)
+        case 1:
+            frame = frame.rename(columns={column: draw.choice([*frame, "x", "", "person"])})
+        case 2:
+            frame = pandas.concat([frame, frame.sample(1, random_state=draw.randrange(99))])
+        case 3:
+            frame[column] = draw.choice(("x", 1, 1.5, True, None, b"\xff", 2**60))
+        case 4:
+            frame[column] = pandas.to_datetime(frame[column], errors="coerce", utc=True, format="%Y")
+        case _:
+            frame[column] = frame[column].astype(object)
+            frame.iloc[draw.randrange(len(frame)), list(frame).index(column)] = draw.choice(
+                ("x", "", "-1", "1e999", "nan", "[1", '{"a":', "99999999999999999999", "1.5", "0x10")
+            )
+    frame.to_parquet(path) if parquet else frame.to_csv(path, index=False)
+
+
+def mangled_toml(words: tuple[str, ...]) -> Callable[[Path, random.Random], object]:
+    """Return a function that changes words and lines of a TOML file."""
+    return lambda path, draw: path.write_text(mutated(path.read_text(), draw, words), encoding="utf-8")
+
+
+TRIAL_WORDS = (
+    *(
+        "names",
+        "actions",
+        "states",
+        "floor",
+        "gamma",
+        "horizon",
+        "low",
+        "high",
+        "labels",
+        "fallback",
+        "rules",
+        "people",
+    ),
+    *(
+        "counts",
+        "linear",
+        "softmax",
+        "Europe/Berlin",
+        "../../etc",
+        "",
+        "nothing",
+        "took it",
+        "at_most",
+        "budget",
+        "end",
+    ),
+    *("0", "-1", "1e999", "nan", "true", "[]", "{}", "[1, [2]]", "99999999999999999999", "0.1", "1e-300", "2026-01-01"),
+    *("[" * 5000, "2026-01-01T00:00:00Z", '["a", "a"]', "[watch]", "[alerts]", "[limits]", "[window]"),
+)
+
+
+def read_token_file(path: Path) -> None:
+    """Use the tokens as the service and the command do."""
+    for each in Tokens(path).all():
+        assert max(each.rate or 1.0, 1.0) >= 1.0
+        assert isinstance(f"{each.hash[:12]} {each.actor}", str)
+        each.valid()
+
+
+def make_log(path: Path) -> None:
+    """Write the log of a small trial, with its keys beside it."""
+    with contextlib.closing(Database(path)) as store:
+        at = trials.desk(store=store)
+        trials.Trialist(at, seed=0).play(3)
+
+
+def read_log(path: Path) -> None:
+    """Read a log as replay and the verifier do, with its keys and without."""
+    with contextlib.closing(Database(path, writing=False)) as store:
+        kept = store.snapshot()
+        rows = list(store.rows())
+        keys = verifier.read_keys(str(store.keys.path)) if store.keys.secret else None
+        for known in (keys, None):
+            with contextlib.suppress(verifier.BrokenLogError):
+                verifier.verify(rows, None, 0 if kept is None else kept.number, known)
+        founded = next(verified(store.read()), None)
+        if founded is not None:
+            State().apply(founded)
+            replay(Trial.parse(founded.body["file"]), store.read())
+
+
+def forged_log(path: Path, draw: random.Random) -> None:
+    """Mangle the body, answer or time of an event, and chain all events again; half of the time with their marks."""
+    with contextlib.closing(Database(path)) as store:
+        before, forged, keyed = FIRST_HASH, [], draw.random() < 0.5
+        events = list(store.read())
+        place = draw.randrange(len(events))
+        for number, event in enumerate(events):
+            if number == place:
+                field = draw.choice(("text", "text", "text", "answer", "time", "kind", "key"))
+                old = getattr(event, field)
+                new = draw.choice([each for each in CELLS if isinstance(each, str)])
+                with contextlib.suppress(RecursionError, TypeError, ValueError):
+                    new = canonical(json.loads(mangled_json(old, draw)))
+                event = dataclasses.replace(event, **{field: new})
+                if keyed:
+                    event = dataclasses.replace(
+                        event, request=(event.request or "").rpartition(":")[0] or None
+                    ).marked()
+            event = event.chained(before)
+            before = event.hash
+            forged.append(event.row)
+        import sqlite3
+
+        with contextlib.closing(sqlite3.connect(path)) as opened, opened:
+            opened.execute("DELETE FROM events")
+            opened.executemany("INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)", forged)
+
+
+def make_snapshot(path: Path) -> None:
+    """Write what a snapshot has under its seal."""
+    at = trials.desk()
+    trials.Trialist(at, seed=0).play(3)
+    path.write_bytes(pack_state(at.state, at.agent))
+
+
+def forged_snapshot(path: Path, draw: random.Random) -> None:
+    """Mangle the state within."""
+    arrays = unpack_arrays(path.read_bytes())
+    text = mangled_json(zlib.decompress(arrays["state.json"].tobytes()).decode(), draw)
+    arrays["state.json"] = np.frombuffer(zlib.compress(text.encode("utf-8", "surrogatepass")), dtype=np.uint8)
+    path.write_bytes(pack_arrays(arrays))
+
+
+def make_outbox(path: Path) -> None:
+    """Write the queue of a client with calls that wait, one that was refused, and an episode."""
+    with contextlib.closing(Outbox(path)) as box:
+        opened = json.loads(trials.desk().call("open", {"person": "p1", "context": trials.person(1)}).text)
+        box.keep(opened, box.call("/v1/episodes", {"person": "p1"}, waits=True))
+        box.refuse(box.call("/v1/episodes/3/close", {"cause": "x"}, waits=True), "it was refused")
+
+
+def read_outbox(path: Path) -> None:
+    """Read the queue as a client does that starts."""
+    with contextlib.closing(Outbox(path)) as box:
+        list(zip(range(3), box.waiting(), strict=False))
+        box.refused()
+
+
+def write_tokens(path: Path) -> None:
+    """Write a file of tokens."""
+    tokens = Tokens(path)
+    tokens.add("app", "the phones")
+    tokens.add("phone", "somebody's", person="p1", rate=3.0, expires="2999-01-01")
+
+
+def write_log(path: Path) -> None:
+    """Write a log of episodes."""
+    omg.Log(SPACE, episodes()).write(path)
+
+
+READERS = {
+    "agent.npz": Reader("agent", lambda path: agent().save(path), omg.load, forged_arrays),
+    "state.npz": Reader(
+        "a state to restore", lambda path: agent().save(path), lambda path: agent().restore(path), forged_arrays
+    ),
+    "log.jsonl": Reader("log", write_log, lambda path: omg.logs.read_log(path, SPACE), mangled_lines),
+    "log.csv": Reader("log", write_log, lambda path: omg.logs.read_log(path, SPACE), mangled_frame),
+    "log.parquet": Reader("log", write_log, lambda path: omg.logs.read_log(path, SPACE), mangled_frame),
+    "table.csv": Reader("table", write_log, omg.logs.read_table, mangled_frame),
+    "table.parquet": Reader("table", write_log, omg.logs.read_table, mangled_frame),
+    "trial.toml": Reader("trial", lambda path: path.write_text(trials.TEXT), Trial.read, mangled_toml(TRIAL_WORDS)),
+    "study.toml": Reader(
+        "study", lambda path: path.write_text(SMALL), lambda path: load_plan(str(path)), mangled_toml(TRIAL_WORDS)
+    ),
+    "people.csv": Reader(
+        "roster",
+        lambda path: path.write_text(
+            "person,arm,zone,consent_from,end\np1,learning,Asia/Tokyo,2026-01-01,\np2,,,,2027-01-01\n"
+        ),
+        lambda path: read_roster(trials.trial(), path),
+        mangled_frame,
+    ),
+    "tokens": Reader("tokens", write_tokens, read_token_file, mangled_lines),
+    "trial.keys": Reader("key file", lambda path: KeyRing(path).found(), lambda path: KeyRing(path), mangled_rows),
+    "trial.db": Reader("log of a trial", make_log, read_log, forged_log, (ValueError, OSError, StoreError)),
+    "rows.db": Reader("log of a trial", make_log, read_log, mangled_rows, (ValueError, OSError, StoreError)),
+    "snapshot": Reader(
+        "snapshot", make_snapshot, lambda path: unpack_state(trials.trial(), path.read_bytes()), forged_snapshot
+    ),
+    "outbox.db": Reader("queue of a client", make_outbox, read_outbox, mangled_rows, writes=True),
+}
+
+
+def attack(effort: float, seed: int) -> Outcome:
+    """Mangle files, read them, and look at what is said and what is left."""
+    draw, outcome = random.Random(seed), Outcome()
+    with tempfile.TemporaryDirectory() as name:
+        whole: dict[str, dict[str, bytes]] = {}
+        for file, reader in READERS.items():
+            folder = Path(name, file.replace(".", "-"))
+            folder.mkdir()
+            reader.make(folder / file)
+            reader.read(folder / file)
+            whole[file] = content(folder)
+        for number in range(max(len(READERS), round(TRIES * effort))):
+            file, reader = list(READERS.items())[number % len(READERS)]
+            folder = Path(name, file.replace(".", "-"))
+            other = whole[draw.choice(sorted(whole))]
+            if reader.mangle is not None and draw.random() < 0.6:
+                with contextlib.suppress(ValueError, TypeError):  # it cannot be written
+                    reader.mangle(folder / file, draw)
+            else:
+                own = whole[file][file]
+                (folder / file).write_bytes(
+                    mangled_bytes(own, own if draw.random() < 0.5 else next(iter(other.values())), draw)
+                )
+            outcome.tried += 1
+            if fault := said(reader, folder / file, outcome):
+                outcome.broken.append(f"seed {seed}, try {number}, {file}: {fault}")
+            for path in folder.iterdir():
+                path.unlink()
+            for each, kept in whole[file].items():
+                (folder / each).write_bytes(kept)
+    return outcome
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def said(reader: Reader, path: Path, outcome: Outcome) -> str | None:
+    """Read a mangled file; return what is wrong with the answer."""
+    before, memory = content(path.parent), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    fault = None
+    try:
+        with warnings.catch_warnings(), in_time(), contextlib.redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            reader.read(path)
+        outcome.counts["accepted"] += 1
+    except TooLong:
+        fault = "no answer"
+    except reader.errors as error:
+        outcome.counts["refused"] += 1
+        if len(str(error).split()) < FEWEST_WORDS:
+            fault = f"no sentence: {error!r}"
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        own = [each for each in traceback.extract_tb(error.__traceback__) if "omg_" in each.filename][-1:]
+        where = ", ".join(f"{Path(each.filename).name}:{each.lineno}" for each in [*own, place])
+        fault = f"{type(error).__name__}: {error!s:.100} ({where})"
+    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > memory + MEMORY:
+        fault = f"{fault or ''} it took more than a gigabyte"
+    made = {name: each for name, each in content(path.parent).items() if not name.endswith(".lock")}
+    if (
+        fault is None
+        and not reader.writes
+        and made != {name: each for name, each in before.items() if not name.endswith(".lock")}
+    ):
+        fault = f"changed {[name for name in made if made[name] != before.get(name)]}"
+    return fault

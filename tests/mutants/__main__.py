@@ -1,0 +1,109 @@
+"""`python -m tests.mutants [GROUP...] [--count N] [--seed K]`: change the code, and see whether tests fail.
+
+Why not mutmut or cosmic-ray: they copy the tree, and start Python, numba and the web framework anew for every mutant,
+which takes ten times as long as the tests. Here a warm process forks, with `runner.py`.
+
+A survivor that cannot change any answer is listed with the reason in `equivalent.toml`, and does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LIBRARY, TRIAL = "library/omg_cmdp", "trial/omg_trial"
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Modules, and the tests that are run against them, beside their doctests."""
+
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+    plain: bool = False
+    """Whether compiled code is changed, so that it must run as plain Python."""
+
+
+def _tests(folder: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{folder}/{name}" for name in names)
+
+
+DESK = _tests("trial/tests", "test_desk.py", "test_failures.py", "test_damage.py", "test_occasions.py")
+GROUPS = {
+    "log": Group(
+        (f"{TRIAL}/log",),
+        _tests(
+            "trial/tests", "test_database.py", "test_damage.py", "test_foreign.py", "test_replay.py", "test_failures.py"
+        ),
+    ),
+    "desk": Group(
+        (f"{TRIAL}/desk.py",), (*DESK, *_tests("trial/tests", "test_clock.py", "test_snapshots.py", "test_erasure.py"))
+    ),
+    "decisions": Group(
+        (f"{TRIAL}/decisions.py",), (*DESK, *_tests("trial/tests", "test_allowances.py", "test_episode_budgets.py"))
+    ),
+    "chance": Group(
+        ("library/omg_cmdp/sampling.py", f"{TRIAL}/keys/marks.py"),
+        ("library/tests/test_sampling.py", "trial/tests/test_desk.py", "trial/tests/test_foreign.py"),
+    ),
+    "floor": Group((f"{TRIAL}/trial_file/floor.py",), ("trial/tests/test_floor.py", "trial/tests/test_desk.py")),
+    "certificate": Group(
+        (f"{LIBRARY}/planning/certificate.py", f"{LIBRARY}/planning/rounding.py"),
+        _tests("library/tests", "planning/test_plan.py", "planning/test_budgets.py", "planning/test_fuzz.py"),
+    ),
+    "ledger": Group((f"{LIBRARY}/runs/ledger.py",), ("library/tests/runs", "library/tests/test_records.py")),
+    "off-policy": Group((f"{LIBRARY}/logs/off_policy",), ("library/tests/logs",)),
+    "ceiling": Group(
+        (f"{LIBRARY}/theory/ceiling",), ("library/tests/theory/ceiling", "library/tests/runs/test_ceilings.py"), True
+    ),
+}
+
+
+def run(name: str, count: int, seed: int) -> int:
+    """Try mutants of a group in this process; print what survived and the score."""
+    group = GROUPS[name]
+    if group.plain:
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+    import pytest
+
+    from tests.mutants.runner import Runner
+
+    files = [each for module in group.modules for each in sorted((ROOT / module).rglob("*.py"))] + [
+        ROOT / module for module in group.modules if module.endswith(".py")
+    ]
+    runner = Runner(files, count, seed)
+    quiet = ("-q", "-p", "no:cacheprovider", "--no-header", "--rootdir", str(ROOT))
+    code = pytest.main([*quiet, *group.tests, *(str(file) for file in files)], plugins=[runner])
+    if code not in (0, 1):
+        return int(code)
+    explained = tomllib.loads((Path(__file__).parent / "equivalent.toml").read_text(encoding="utf-8"))
+    equivalent = sum(each.name in explained for each in runner.survivors)
+    counted, killed = runner.tried - equivalent, runner.tried - len(runner.survivors)
+    score = f"{killed} of {counted} killed ({100 * killed / max(1, counted):.0f} %)"
+    print(f"{name}: {score}, {equivalent} equivalent, {runner.unreached} reached by no test, seed {seed}", flush=True)
+    return 0
+
+
+def main() -> int:
+    """Try the groups that were asked for, each in a process of its own."""
+    command = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    command.add_argument("groups", nargs="*", choices=[*GROUPS, []], metavar="GROUP", help=", ".join(GROUPS))
+    command.add_argument("--count", type=int, default=60, help="mutants of each group (60)")
+    command.add_argument("--seed", type=int, default=0)
+    asked, codes = command.parse_args(), []
+    for name in asked.groups or GROUPS:
+        child = os.fork()
+        if not child:
+            os._exit(run(name, asked.count, asked.seed))
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    return max(map(abs, codes))
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(main())

@@ -1,0 +1,5 @@
+"""Write the files of the current formats."""
+
+from tests.upgrades.make import FILES, make
+
+make(FILES)
