@@ -1,11 +1,11 @@
-# Everything runs in .venv, made on first use; a fresh machine needs Python 3.11+, make and a package index.
+# Everything runs in .venv, which is made on first use; a fresh machine needs Python 3.11+, make and a package index.
 #   make demo       a study of two drugs, with a report       make docs       build the guide
 #   make quick      the inner loop: under 30 seconds          make figures    draw the guide's pictures
 #   make test       format, lint, types, tests                make fuzz       60 000 random plans
 #   make test-all   everything, slow tests and guide too      make bench      speed, beside other libraries
 #   make hooks      check every commit                        make lowest     tests with the oldest dependencies
 #   make attack     ten minutes of hostile input              make numbers    count what the README states
-#   make mutants    faults in the code, one at a time: does a test fail?
+#   make mutants    put faults into the code, one at a time, and see whether a test fails
 #   make disaster   fifteen minutes of crashes, power cuts and full disks
 #   make alone PACKAGE=library   install and test one package with nothing else
 # `make test PACKAGE=library` (lab, trial) tests one of the three packages.
@@ -26,7 +26,7 @@ QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_prob
 
 .PHONY: demo quick test tests test-all check alone lowest docs figures numbers fuzz attack mutants disaster bench hooks clean
 
-# An environment that was given with BIN is taken as it is.
+# An environment that is given as BIN is used as it is: nothing is installed in it.
 ifeq ($(BIN),.venv/bin)
 have = .venv/$(1)
 endif
@@ -67,19 +67,19 @@ fuzz: $(call have,dev)
 attack: $(call have,dev)
 	$(BIN)/python -m tests.attack
 
-# So many mutants of each group of modules, drawn from a seed: `make mutants COUNT=20 SEED=1`.
+# COUNT mutants of each group of modules are drawn at random, from SEED: `make mutants COUNT=20 SEED=1`.
 COUNT ?= 60
 SEED ?= 0
 mutants: $(call have,dev)
 	$(BIN)/python -m tests.mutants --count $(COUNT) --seed $(SEED)
 
-# Two processes at once, each with its own tools; seeds are printed, so that every failure replays.
+# Both tools run at the same time. They print their seeds, so that every failure can be replayed.
 disaster: $(call have,dev)
 	$(BIN)/python -m trial.tests.disaster simulate --years 1000 --minutes 12.5 & simulated=$$!; \
 	$(BIN)/python -m trial.tests.disaster storage --count 20000 --minutes 3; stored=$$?; \
 	wait $$simulated && exit $$stored
 
-# In an environment of its own: rlberry asks for an older gymnasium than the tests have.
+# Benchmarks have an environment of their own: rlberry asks for an older gymnasium than the tests have.
 bench: .venv/bench/done
 	.venv/bench/bin/python -m lab.benchmarks
 
@@ -91,7 +91,7 @@ lowest: .venv/lowest/done
 	NUMBA_CACHE_DIR=$(CURDIR)/.venv/lowest/compiled .venv/lowest/bin/pytest -q $(QUICK) library/tests/runs lab/tests/reports \
 	  lab/tests/test_cli.py $(addprefix trial/tests/,test_desk.py test_database.py test_commands.py test_client.py)
 
-# One package in an environment of its own, with nothing but what it and its tests ask for.
+# Test one package in an environment of its own, which has only what the package and its tests ask for.
 alone: .venv/alone-$(PACKAGE)/done
 	.venv/alone-$(PACKAGE)/bin/pytest -q -n 2 $(PACKAGE)
 
@@ -113,8 +113,8 @@ PROJECTS := pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt
 	$(OWN) --no-deps --editable ./library --editable ./lab
 	touch $@
 
-# What the library needs comes first: it is compiled while the rest is installed. Tests are collected once, lest workers
-# that do so side by side each make the bytecode of all that they import.
+# The library is installed first, so that its code is compiled while the rest is installed. Tests are collected once here:
+# otherwise each worker would make the bytecode of everything that it imports.
 .venv/dev: .venv/pip $(PROJECTS)
 	$(OWN) --editable ./library
 	PYTHONPATH=library:lab .venv/bin/python -m tests.warm_up & \
