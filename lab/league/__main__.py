@@ -1,8 +1,9 @@
-"""`python -m lab.league [tune|play|tables|page] [--quick]`: the league, as docs/league-protocol.md says.
+"""`python -m lab.league [tune|play|tables|page|check] [--quick]`: the league, as docs/league-protocol.md says.
 
 *tune* chooses the constants on the development families; *play* plays the test families with them; both go on where
 they were stopped. *tables* prints what is concluded from the runs so far; without a word all three follow each other.
 *page* writes docs/league.csv, what follows from it in docs/league.md, and the figure. Runs are kept in `--results`.
+*check* plays `--count` rows of docs/league.csv again, drawn from `--seed`, and says which of them come out otherwise.
 `--quick` plays a twentieth of the episodes with one seed and constants that were not tuned, to see that all runs.
 """
 
@@ -18,7 +19,7 @@ import pandas as pd
 
 from .entries import ENTRIES
 from .families import DEVELOPMENT, TEST
-from .page import PAGE, TABLE, store, text, write
+from .page import PAGE, TABLE, replayed, store, text, write
 from .play import Game, finished, plays
 from .statistics import log_regrets
 
@@ -81,11 +82,17 @@ def season(constants: dict[str, float], *, quick: bool) -> list[Game]:
 def main() -> None:
     """Tune, play and conclude."""
     command = argparse.ArgumentParser(prog="python -m lab.league", description=__doc__)
-    command.add_argument("step", nargs="?", choices=("tune", "play", "tables", "page"))
+    command.add_argument("step", nargs="?", choices=("tune", "play", "tables", "page", "check"))
     command.add_argument("--quick", action="store_true")
     command.add_argument("--workers", type=int, default=2)
     command.add_argument("--results", type=Path, default=RESULTS)
+    command.add_argument("--count", type=int, default=100)
+    command.add_argument("--seed", type=int, default=0)
     asked = command.parse_args()
+    if asked.step == "check":
+        wrong = replayed(pd.read_csv(TABLE), count=asked.count, seed=asked.seed)
+        print(*wrong, f"{asked.count - len(wrong)} of {asked.count} runs come out as the table says", sep="\n")
+        sys.exit(1 if wrong else 0)
     folder, kind = asked.results, "-quick" if asked.quick else ""
     file, kept = folder / f"league{kind}.jsonl", folder / f"league-constants{kind}.json"
     if asked.step in (None, "tune") or (asked.quick and not kept.exists()):

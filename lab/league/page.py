@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .entries import OURS
+from .play import Game, play
 from .statistics import FEWEST, comparisons, disasters, log_regrets, sensitivity
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,13 +25,33 @@ ASKED = ("greedy", "ε-greedy", "posterior sampling", "UCBVI", "UCBVI-BF", "MVP"
 
 
 def store(runs: pd.DataFrame, constants: dict[str, tuple[float, bool]]) -> pd.DataFrame:
-    """Return the table of docs/league.csv: one row for each run, numbers to four digits."""
+    """Return the table of docs/league.csv: one row for each run, results to four digits, constants whole."""
     chosen = runs["agent"].map({name: constant for name, (constant, _) in constants.items()})
     own = chosen.isna() | (runs["constant"] == chosen)
     at_end = runs["agent"].map({name: at_end for name, (_, at_end) in constants.items()}).eq(True) & own
     table = runs.assign(agent=runs["agent"].where(own, runs["agent"] + PUBLISHED), at_end=at_end)[COLUMNS]
-    numbers = table.select_dtypes("float").columns
-    return table.assign(**{name: table[name].map(lambda x: float(f"{x:.4g}")) for name in numbers})
+    return table.assign(**{name: table[name].map(four_digits) for name in ("regret", "early", "seconds")})
+
+
+def four_digits(number: float) -> float:
+    """Return a number as the table has it."""
+    return float(f"{number:.4g}")
+
+
+def replayed(table: pd.DataFrame, *, count: int, seed: int) -> list[str]:
+    """Play some rows of the table again, drawn from a seed; return what comes out otherwise, in words.
+
+    Rows that took longer than ten seconds are not drawn.
+    """
+    wrong = []
+    for row in table[table["seconds"] < 10.0].sample(count, random_state=seed).to_dict("records"):
+        constant = None if math.isnan(row["constant"]) else row["constant"]
+        agent = row["agent"].removesuffix(PUBLISHED)
+        game = Game(row["family"], agent, constant, row["seed"], row["order"], row["delay"])
+        found = four_digits(play(game)["regret"])
+        if found != row["regret"]:
+            wrong.append(f"{game}: {found}, and {row['regret']} in the table")
+    return wrong
 
 
 def write(page: Path, table: pd.DataFrame, *, commit: str, missing: int) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lab.league.page import ASKED, BEGIN, END, PAGE, TABLE, rivals, store, text, write
+from lab.league.page import ASKED, BEGIN, END, PAGE, TABLE, replayed, rivals, store, text, write
 from lab.league.statistics import FEWEST
 
 FAMILIES = [f"family {number}" for number in range(FEWEST + 4)]
@@ -94,3 +94,12 @@ def test_numbers_survive_the_file(rng, tmp_path):
     table = store(runs(rng), CONSTANTS)
     table.to_csv(tmp_path / "league.csv", index=False)
     assert text(pd.read_csv(tmp_path / "league.csv")) == text(table)
+
+
+def test_rows_of_the_table_are_played_again_and_others_are_found_out():
+    table = pd.read_csv(TABLE)
+    cheap = table[(table["seconds"] < 0.2) & table["constant"].notna()].sample(3, random_state=0)
+    assert replayed(cheap, count=3, seed=0) == []
+    wrong = replayed(cheap.assign(regret=cheap["regret"] + 1.0), count=3, seed=0)
+    assert len(wrong) == 3
+    assert "in the table" in wrong[0]
