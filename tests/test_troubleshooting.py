@@ -14,8 +14,8 @@ from omg_cmdp.recipes.recipe import Recipe
 ROOT = Path(__file__).parent.parent
 QUOTED = re.findall(r'\*\*"([^"]+)"', (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"))
 SIZES = {"states": 2, "actions": 2, "horizon": 2}
-IN_SOURCE = ("compiled code", "this needs", "the database", "`path` must be as", "... cannot be told")
-"""How those begin that are only looked for in the source."""
+IN_SOURCE = ("compiled code", "this needs", "the database", "`path` must be as", "... cannot be checked")
+"""Beginnings of the messages that are only looked for in the source."""
 
 
 class Forgetful(omg.Agent):

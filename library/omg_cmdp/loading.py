@@ -76,7 +76,7 @@ def load(path: str | os.PathLike[str], **parts: Any) -> Agent:
     except MemoryError:
         raise ValueError(f"{os.fspath(path)} asks for more memory than there is") from None
     except (ArithmeticError, AttributeError, ImportError, LookupError, TypeError, ValueError) as error:
-        raise ValueError(f"no agent can be made as {os.fspath(path)} says: {error}") from error
+        raise ValueError(f"cannot make the agent in {os.fspath(path)}: {error}") from error
     agent.load_state(without_recipe(arrays))
     return agent
 
@@ -93,7 +93,7 @@ def _check_parts(recipe: Recipe, parts: dict[str, Any], file: str) -> None:
     if wanted:
         told = ", ".join(f"`{name}` ({kind})" for name, kind in wanted.items())
         call = ", ".join(f"{name}=..." for name in wanted)
-        rule = f"needs parts that no file can hold: {told}. Give the same as before: omg_cmdp.load(path, {call})"
+        rule = f"needs parts that a file cannot hold: {told}. Pass the same as before: omg_cmdp.load(path, {call})"
         raise ValueError(f"the {recipe.name} in {file} {rule}")
 
 

@@ -164,12 +164,12 @@ def check_settings(state: State, settings: str) -> None:
 
 
 def write_state(path: str | os.PathLike[str], state: State, *, kind: str, version: int) -> None:
-    """Write a state to a file, and warn of settings that the file cannot tell from others."""
+    """Write a state to a file, and warn of settings that cannot be compared when it is restored."""
     write_arrays(path, state, kind=kind, version=version)
     settings = [str(array) for name, array in state.items() if name.rpartition("/")[2] == "settings"]
     untold = [piece for text in settings for piece in text.split(", ") if re.search(r"[0-9a-f]{16}\?", piece)]
     if untold:
-        rule = "cannot be told from others of their kind when the file is restored: see that they are the same"
+        rule = "cannot be checked when the file is restored: make sure that they are the same"
         warnings.warn(f"{os.fspath(path)}: {', '.join(untold)} {rule}", stacklevel=3)
 
 
@@ -184,7 +184,7 @@ def whole_file(target: Path) -> Iterator[Path]:
     temporary = target.with_name(f".{target.name}.tmp-{secrets.token_hex(8)}")
     old = target.stat() if target.exists() else None
     if old is not None and not stat.S_ISREG(old.st_mode):
-        raise FileExistsError(errno.EEXIST, "not a regular file, and nothing else is replaced", str(target))
+        raise FileExistsError(errno.EEXIST, "not a regular file; only regular files are replaced", str(target))
     try:
         if old is not None:  # private while it is written, as the old one may be
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

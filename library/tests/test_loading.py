@@ -255,7 +255,7 @@ def in_a_file(path, recipe):
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_recipe_for_something_else_is_refused(name, tmp_path):
-    with pytest.raises(ValueError, match=r"no agent can be made as .* says: "):
+    with pytest.raises(ValueError, match=r"cannot make the agent in .*: "):
         load(in_a_file(tmp_path / "agent", pack_recipe(BAD[name])))
 
 

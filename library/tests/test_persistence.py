@@ -300,7 +300,7 @@ def test_a_fingerprint_says_if_it_cannot_tell(value):
 
 def test_a_saved_state_says_which_settings_it_cannot_tell(tmp_path):
     state = {"settings": np.array("Kind, rate 2"), "part/settings": np.array(f"Part, features {fingerprint(len)}")}
-    with pytest.warns(UserWarning, match=r"file: features [0-9a-f]{16}\? cannot be told from others"):
+    with pytest.warns(UserWarning, match=r"file: features [0-9a-f]{16}\? cannot be checked when"):
         write_state(tmp_path / "file", state, kind="thing", version=2)
     assert bits(read(tmp_path / "file")) == bits(state)
 

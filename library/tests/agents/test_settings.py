@@ -149,7 +149,7 @@ def test_the_file_says_what_it_cannot_tell(tmp_path):
             return situation.plan(self.function(situation.episode))
 
     agent = OMG(SPACES["plain"], *ORACLES["counts"][1](), Own(lambda t: 5.0))
-    with pytest.warns(UserWarning, match=r"agent: gamma Own\(function=[0-9a-f]{16}\?\) cannot be told from others"):
+    with pytest.warns(UserWarning, match=r"agent: gamma Own\(function=[0-9a-f]{16}\?\) cannot be checked when"):
         agent.save(tmp_path / "agent")
     assert Schedule(lambda t: 5.0).given(1) == 5.0
     OMG(SPACES["plain"], *ORACLES["counts"][1](), lambda t: 5.0).save(tmp_path / "agent")  # compared by its values

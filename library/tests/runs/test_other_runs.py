@@ -162,12 +162,12 @@ def test_parts_of_a_users_own_continue_and_the_file_says_what_it_cannot_tell(tmp
     def run(adversary, **more):
         return omg.Run(world, adversary, kind[2](world.space, *kind[1](world)), **more)
 
-    with pytest.warns(UserWarning, match=r"adversary Cycling [0-9a-f]{16}\? cannot be told"):
+    with pytest.warns(UserWarning, match=r"adversary Cycling [0-9a-f]{16}\? cannot be checked"):
         run(Cycling(LABELS)).save(tmp_path / "run")
     run(Cycling(LABELS[:2])).restore(tmp_path / "run")
     world.contexts = LABELS
     run(Declared(LABELS)).save(tmp_path / "run")
     assert refused(run(Declared(LABELS[:2])), tmp_path / "run")
-    with pytest.warns(UserWarning, match=r"run: delay [0-9a-f]{16}\? cannot be told"):
+    with pytest.warns(UserWarning, match=r"run: delay [0-9a-f]{16}\? cannot be checked"):
         run(Declared(LABELS), delay=Weekly()).save(tmp_path / "run")
     run(Declared(LABELS), delay=Weekly()).restore(tmp_path / "run")

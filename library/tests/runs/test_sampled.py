@@ -41,7 +41,7 @@ def test_a_run_that_is_saved_and_restored_is_the_same_to_the_bit(lake, tmp_path)
     whole, part, rest = started(lake), started(lake), started(lake)
     whole.advance(12)
     part.advance(5)
-    with pytest.warns(UserWarning, match="world SampledWorld .* cannot be told from others"):  # it has no tables
+    with pytest.warns(UserWarning, match="world SampledWorld .* cannot be checked when"):  # it has no tables
         part.save(tmp_path / "run.npz")
     rest.restore(tmp_path / "run.npz")
     rest.advance(7)
