@@ -97,9 +97,7 @@ def mix(transitions, rewards, start, admissible, costs, limits, plans):
         for j in range(last):
             lowest = j if duals[j] < duals[lowest] else lowest
             total += duals[j]
-        if (
-            exchange == 1 and inverse[:, last].min() < 0.0
-        ):  # the first policy exceeds a budget: allow the largest excess
+        if exchange == 1 and inverse[:, last].min() < 0.0:  # the first policy exceeds a budget: the largest is allowed
             column[:last], gain, leaving = -1.0, -dearest, inverse[:last, last].argmin()
         elif exchange > 0 and duals[lowest] < -CLOSE:
             column[lowest], leaving = 1.0, -1
