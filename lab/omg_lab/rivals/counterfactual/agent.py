@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from omg_cmdp import oracles
 from omg_cmdp.agents.building import class_oracles
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
@@ -27,13 +26,6 @@ from omg_lab.rivals.declared import ModelRival, Option, optional
 from omg_lab.rivals.listed import Listed, Predicted, listed
 
 compiled = Lazy("omg_lab.rivals.compiled.counterfactual")
-
-KNOWN = (oracles.KnownRewards, oracles.KnownDynamics)
-OF_CLASSES = (
-    *(oracles.FiniteRewards, oracles.OfflineFiniteRewards, oracles.LogLossRewards),
-    *(oracles.FiniteDynamics, oracles.OfflineFiniteDynamics, oracles.OfflineLeastSquaresDynamics),
-)
-"""Oracles that know a world's class of functions."""
 
 
 def two_scales(name: str, value: Any) -> tuple[float, float]:
@@ -73,12 +65,9 @@ class CounterfactualAgent(ModelRival):
         """Return an agent without a bonus for what is known: the truth, or a class of one function."""
         instance_of("world", world, Environment)
         options = options if "reward_oracle" in options else class_oracles(world) | options
-        parts = (
-            (options["reward_oracle"], world.reward_functions),
-            (options["dynamics_oracle"], world.transition_functions),
-        )
         if not isinstance(scale, (list, tuple)):
-            scale = [scale * (not _is_known(*part, world.contexts[0])) for part in parts]
+            classes = (options[name].functions(world.contexts[0]) for name in ("reward_oracle", "dynamics_oracle"))
+            scale = [0.0 if tables is not None and len(tables) == 1 else scale for tables in classes]
         return super().for_world(world, scale=tuple(scale), **options)
 
     def decide(self, context: Context) -> Decision:
@@ -132,10 +121,3 @@ class CounterfactualAgent(ModelRival):
     def _load_learned(self, state: State, episodes: int) -> None:
         super()._load_learned(state, episodes)
         self._follow_oracles()
-
-
-def _is_known(oracle: Any, functions: Any, context: Context) -> bool:
-    """Return whether an oracle has nothing to learn, as this context shows."""
-    return isinstance(oracle, KNOWN) or (
-        isinstance(oracle, OF_CLASSES) and functions is not None and len(functions(context)) == 1
-    )
