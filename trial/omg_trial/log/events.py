@@ -161,11 +161,6 @@ def canonical(content: Any) -> str:
     return _encode(content)
 
 
-def digest(content: Any) -> str:
-    """Return the SHA-256 of the canonical text."""
-    return hashlib.sha256(canonical(content).encode()).hexdigest()
-
-
 def events_in(events: Iterable[Event]) -> Iterator[Event]:
     """Yield the events; raise at the first object that is no event."""
     try:
