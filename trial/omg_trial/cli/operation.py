@@ -21,9 +21,9 @@ def backup(
     copy: Annotated[Path, typer.Argument(metavar="FILE", help="A new SQLite file, which can be served.")],
 ) -> None:
     """Copy a log to a file, also while a service writes; every event is verified. Print its head."""
-    from omg_trial.operation.copies import copy_to_file
+    from omg_trial.operation.copies import copy_log
 
-    chain = copy_to_file(existing(database), copy)
+    chain = copy_log(existing(database), copy)
     typer.echo(f"{len(chain)} events are copied to {copy}. Head: {chain.head}")
 
 
@@ -64,12 +64,12 @@ def restore(
     keys: KeysPath = None,
 ) -> None:
     """Restore a copy to a new place, verify it, compute everything again, and say whether it can be served."""
-    from omg_trial.operation.copies import copy_to
+    from omg_trial.operation.copies import copy_log
     from omg_trial.replay import replay
 
     if not (secrets := keys or Path(database).with_suffix(".keys")).is_file():
         raise ValueError(f"there is no key file {secrets}: give the one of this log (--keys)")
-    chain = copy_to(existing(copy), database, expect)
+    chain = copy_log(existing(copy), database, expect)
     typer.echo(f"{len(chain)} events are restored.")
     with reading(database, keys=secrets) as (trial, events):
         show_replay(replay(trial, events))
