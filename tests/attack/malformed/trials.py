@@ -68,7 +68,7 @@ EXAMPLES = {
         "form": "mrt",
         "treatments": ["call"],
     },
-    "export.write_minari": lambda: {**log(), "path": pathlib.Path("minari").resolve(), "dataset_id": "omg/trial-v0"},
+    "export.write_minari": lambda: {**log(), "path": pathlib.Path("minari").resolve()},
     "export.write_decisions": lambda: {**log(), "path": pathlib.Path("decisions.csv").resolve()},
 }
 REASONS = {

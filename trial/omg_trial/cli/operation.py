@@ -119,17 +119,15 @@ def erase(
             [answer] = desk.answer([call._replace(actor="omg-trial erase")])
             refused = answer if isinstance(answer, Refusal) else None
             kept = Tokens(known) if known is not None and known.is_file() else None
-            if kept is not None and (
-                refused is None or refused.status == 410
-            ):  # erased by a command that was interrupted
+            # Also if they were erased by a command that was interrupted.
+            if kept is not None and (refused is None or refused.status == 410):
                 kept.forget(person)
             if refused is not None:
                 raise ValueError(refused.message)
             typer.echo(f"The person was erased by event {desk.chain.head}. Destroy copies of the key file, too.")
             if kept is None:
-                typer.echo(
-                    "There is no token file here (--tokens): take back the tokens of their phones, which name them."
-                )
+                advice = "take back the tokens of their phones, which name them"
+                typer.echo(f"There is no token file here (--tokens): {advice}.")
     except InUseError:
         how = "an administrator can erase by POST /v1/people/PERSON/erase"
         raise ValueError(f"the trial is served: {how}, or stop the service first") from None
