@@ -204,9 +204,8 @@ class KeyRing:
             if "no such table" not in str(error):
                 raise
             raise KeyFileError(replaced) from None
-        if not found.keys() <= self._held.keys() or any(
-            found.get(name, b"") not in values for name, values in self._held.items()
-        ):
+        held = all(found.get(name, b"") in values for name, values in self._held.items())
+        if not held or not found.keys() <= self._held.keys():
             raise KeyFileError(replaced)
 
     def _load(self, path: Path) -> None:

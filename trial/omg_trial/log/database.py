@@ -222,11 +222,10 @@ class Database:
 
     def _check_safe(self, connection: sql.Connection) -> None:
         """Refuse a server that may lose what was acknowledged, and a file whose index has lost a key that a row has."""
-        if (
-            self._file is not None
-            and (found := connection.execute(sql.text("PRAGMA integrity_check(1)")).scalar()) != "ok"
-        ):
-            raise StoreError(f"the database {self._file} is damaged: {found}; restore a backup")
+        if self._file is not None:
+            found = connection.execute(sql.text("PRAGMA integrity_check(1)")).scalar()
+            if found != "ok":
+                raise StoreError(f"the database {self._file} is damaged: {found}; restore a backup")
         for name in ("fsync", "full_page_writes", "synchronous_commit") if self._is_server else ():
             if connection.execute(sql.text(f"SHOW {name}")).scalar() == "off":
                 raise StoreError(f"PostgreSQL has {name} = off: what was acknowledged could be lost; set it to on")

@@ -23,7 +23,7 @@ from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
 from omg_trial.keys.ring import KeyFileError
 from omg_trial.log.database import Database, StoreError
-from omg_trial.operation.copies import copy_to_file
+from omg_trial.operation.copies import copy_log
 from omg_trial.replay import replay
 from trial.tests.disaster import files
 from trial.tests.disaster.cuts import _Clock
@@ -257,7 +257,7 @@ def _start(path, failing, n, kind, for_good):
 
         def act():
             if path == "copy":
-                copy_to_file(str(database), target)
+                copy_log(str(database), target)
                 return
             with contextlib.closing(Database(database)) as store:
                 Desk(TRIAL, store, clock=_Clock(), correct_clock=True)
