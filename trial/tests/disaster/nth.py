@@ -165,7 +165,11 @@ def every_failure(path, kind, *, for_good=False, most=100_000):
     if play is not None:
         while n < most:
             n += 1
-            found = play(path, failing, n, kind, for_good)
+            try:
+                found = play(path, failing, n, kind, for_good)
+            except Exception as error:
+                failing.set(0)
+                found = [f"an error that nobody expects: {type(error).__name__}: {error}"]
             if found is None:
                 break
             wrong += [f"{how}, n = {n}: {each}" for each in found]
