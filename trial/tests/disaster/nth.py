@@ -346,13 +346,14 @@ def _log_acts(folder):
     import omg_cmdp as omg
 
     env, path = gymnasium.make("FrozenLake-v1", is_slippery=False), folder / "log.jsonl"
-    agent = omg.agents.Uniform(omg.environments.gymnasium_space(env, horizon=3))
+    space = omg.environments.gymnasium_space(env, horizon=3)
+    agent = omg.agents.Uniform(space)
 
     def act():
         omg.play(env, agent, [0, 0], log=path, overwrite=True)
 
     act()
-    return act, lambda: [] if len(omg.logs.read_log(path).episodes) <= 2 else ["too many episodes"]
+    return act, lambda: [] if len(omg.logs.read_log(path, space).episodes) <= 2 else ["too many episodes"]
 
 
 FILE_ACTS = {"agent": _agent_acts, "log": _log_acts}
