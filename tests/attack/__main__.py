@@ -1,4 +1,6 @@
-"""`python -m tests.attack [NAME...] [--effort E] [--seed K] [--minutes M]`: run the attacks, ten minutes for all of them at effort 1.
+"""`python -m tests.attack [NAME...] [--effort E] [--seed K]`: run the attacks, ten minutes for all of them at effort 1.
+
+`python -m tests.attack readers --minutes M` goes on for as long as that.
 
 An attack is a module of this folder with a function `attack(effort, seed) -> Outcome`. Effort 1 is what `make attack`
 spends; the tests run a small share of it.

@@ -377,7 +377,9 @@ READERS = {
         )
         for name, body in CALLS.items()
     },
-    "answer.json": Reader("answer of a service", write_answer, read_answer, mangled_lines, (ValueError, ConnectionError)),
+    "answer.json": Reader(
+        "answer of a service", write_answer, read_answer, mangled_lines, (ValueError, ConnectionError)
+    ),
     "events.jsonl": Reader("events for a follower", write_events, read_events, mangled_lines),
     "outbox.db": Reader("queue of a client", make_outbox, read_outbox, mangled_rows, writes=True),
 }

@@ -210,7 +210,7 @@ def _call(at, path, failing, n, kind, for_good):
     name, fields = CALLS[path](at, n)
     if name == "learn" and at.state.learning is not None:
         at.learn_here()
-    key = f"key-{path}-{n}"
+    key = f"key-{path.replace(' ', '-')}-{n}"
     request = at.prepare(name, fields, key)
     failing.set(n, kind, for_good=for_good)
     told = None
