@@ -133,5 +133,5 @@ class Follower:
         except urllib.error.HTTPError as error:
             error.close()
             raise SourceError(f"the service answers {error.code}; the token must have the role follower") from None
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, RecursionError, TypeError, ValueError) as error:
             raise SourceError(f"the service cannot be read: {type(error).__name__}") from None
