@@ -48,7 +48,7 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, seed_number
 from omg_lab.data.multinomial import fit
 from omg_lab.data.packaged import packaged_file
-from omg_lab.worlds.base import World, softmax, vector
+from omg_lab.worlds.base import Noiseless, softmax, vector
 
 if TYPE_CHECKING:
     import pandas
@@ -115,7 +115,7 @@ def _penalties(columns: int, covariates: float, arms: float) -> FloatArray:
 
 @final
 @dataclass(kw_only=True, eq=False)
-class ACTG175(World):
+class ACTG175(Noiseless):
     """The patients of ACTG 175 and tables fitted to them; needs the extra `actg175`.
 
     Parameters
@@ -172,10 +172,6 @@ class ACTG175(World):
         ended = np.arange(WEEK_96, LOST + 1)
         tables[:, ended, :, ended] = 1.0
         return tables
-
-    def draw_reward(self, mean: float, uniform: float) -> float:
-        """Return the mean: a count decides the reward, without noise."""
-        return mean
 
 
 def _fits(stage: Regression, counts: NDArray[np.int64]) -> FloatArray:
