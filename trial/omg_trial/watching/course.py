@@ -6,14 +6,13 @@ import bisect
 import collections
 import datetime
 import itertools
-import math
 from typing import Any
 
 import numpy as np
 
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.oracles.feature_map import Category, Number
-from omg_cmdp.validation import FloatArray
+from omg_trial.analysis.clustered import clustered_fit
 from omg_trial.people.participants import CONTROL
 from omg_trial.rules import moment
 from omg_trial.trial_file.trial import Trial
@@ -152,25 +151,18 @@ def _actions(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any]:
 
 
 def _reward(trial: Trial, steps: list[WatchedStep], weights: list[float]) -> dict[str, Any] | None:
-    """Return the weighted mean reward, with Student's interval over people if there are enough of them."""
-    sums: dict[str, FloatArray] = collections.defaultdict(lambda: np.zeros(2))
-    for step, weight in zip(steps, weights, strict=True):
-        assert step.outcome is not None
-        sums[step.person] += weight * np.array([step.outcome.reward, 1.0])
-    if not sums:
+    """Return the weighted mean reward, with its interval if there are enough people for one."""
+    if not steps:
         return None
-    people = len(sums)
-    rewards, shares = np.array(list(sums.values())).T
-    mean = float(rewards.sum() / shares.sum())
-    found: dict[str, Any] = {"mean": mean, "decisions": len(steps), "people": people, "low": None, "high": None}
-    if people >= FEWEST_PEOPLE:
-        from scipy.special import stdtrit
-
-        # The mean is a ratio of two sums over people; this is the error of its linear part.
-        variance = float(((rewards - mean * shares) ** 2).sum()) * people / (people - 1)
-        width = float(stdtrit(people - 1, 0.975)) * math.sqrt(variance) / float(shares.sum())
-        low, high = trial.reward_range
-        found |= {"low": max(mean - width, low), "high": min(mean + width, high)}
+    rewards = np.array([step.outcome.reward for step in steps if step.outcome is not None], dtype=np.float64)
+    mean, people = float(np.average(rewards, weights=weights)), [step.person for step in steps]
+    counts = {"decisions": len(steps), "people": len(set(people))}
+    found: dict[str, Any] = {"mean": mean, **counts, "low": None, "high": None}
+    if counts["people"] >= FEWEST_PEOPLE:
+        ones = np.ones((len(steps), 1))
+        fit = clustered_fit(design=ones, outcome=rewards, weights=weights, person=people, names=["reward"])
+        (least, most), (low, high) = fit.interval()[0].tolist(), trial.reward_range
+        found |= {"low": max(least, low), "high": min(most, high)}
     return found
 
 
