@@ -45,7 +45,7 @@ def days(view: TrialView, *, blinded: bool) -> list[dict[str, Any]]:
             "day": day.isoformat(),
             "enrolled": bisect.bisect(enrolled, day),
             **_counts(view, by_day.get(day, [])),
-            **({} if blinded else _made(by_day.get(day, [])) | _actions(view.trial, by_day.get(day, []))),
+            **({} if blinded else _made(view.trial, by_day.get(day, []))),
         }
         for day in shown
     ]
@@ -127,21 +127,16 @@ def _counts(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
     }
 
 
-def _made(steps: list[WatchedStep]) -> dict[str, int]:
-    return {
-        "fallbacks": sum(each.choice.cause is not None for each in steps),
-        "unavailable": sum(not each.choice.probabilities for each in steps),
-        "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
-    }
-
-
-def _actions(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any]:
+def _made(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any]:
     taken = collections.Counter(each.choice.action for each in steps)
     chances = [each.choice.probability for each in steps if each.choice.probability is not None]
     rows = [each.choice.probabilities for each in steps if each.choice.probabilities and each.choice.source != CONTROL]
     known = [each for each in steps if _rewarded(each)]
     of_person = collections.Counter(each.person for each in known)
     return {
+        "fallbacks": sum(each.choice.cause is not None for each in steps),
+        "unavailable": sum(not each.choice.probabilities for each in steps),
+        "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
         "actions": [taken[action] for action in range(len(trial.actions))],
         "chances": [float(each) for each in np.mean(rows, axis=0)] if rows else None,
         "probability": [float(each) for each in np.quantile(chances, [0.0, 0.5, 1.0])] if chances else None,
