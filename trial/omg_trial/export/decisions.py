@@ -170,8 +170,7 @@ def columns(trial: Trial) -> dict[str, Column]:
     text, number, count = (functools.partial(Column, kind) for kind in ("string", "float64", "int64"))
 
     def state_after(row: DecisionRow) -> str | None:
-        after = row.record.next_state(row.step)
-        return None if after is None else states[after]
+        return trial.state_name(row.record.next_state(row.step))
 
     def revision(row: DecisionRow) -> int | None:
         highest = max(row.outcome.revisions)

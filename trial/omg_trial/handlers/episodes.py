@@ -21,7 +21,7 @@ from omg_trial.decisions import (
 )
 from omg_trial.episodes import Record, StepDecision
 from omg_trial.handlers.allowances import check_allowance, sign_allowance
-from omg_trial.handlers.handled import Handled, find_episode
+from omg_trial.handlers.handled import Handled, check_stays, find_episode
 from omg_trial.handlers.people import check_day, check_halt, find_participant
 from omg_trial.people.participants import Participant
 from omg_trial.trial_file.trial import Trial
@@ -29,8 +29,7 @@ from omg_trial.trial_file.trial import Trial
 
 def handle_open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
     """Begin an episode, or answer again for an occasion that exists."""
-    if at.state.has_left(call.person):
-        raise Refusal(410, "the person has withdrawn")
+    check_stays(at, call.person)
     records = [at.state.episodes[number] for number in at.state.of_person.get(call.person, ())]
     context, person = context_text(at.trial, call.context), find_participant(at, call.person)
     check_day(at, person, at.now)
