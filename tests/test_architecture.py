@@ -60,7 +60,7 @@ LAYERS = {
         "desk": "* keys log trial_file contract people handlers",
         "export": "* keys log trial_file contract people",
         "analysis": "trial_file",
-        "watching": "* log trial_file contract people handlers desk export",
+        "watching": "* log trial_file contract people handlers desk export analysis",
         "rehearsal": "* log trial_file contract people handlers desk export analysis watching",
         "operation": "* log trial_file contract people handlers desk rehearsal watching",
         "service": "* log trial_file contract people handlers desk watching operation",

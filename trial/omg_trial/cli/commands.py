@@ -235,11 +235,10 @@ def verify(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None
 
     verifier.mark(expect)
     with contextlib.closing(Database(existing(database), writing=False, keys=keys)) as store:
-        rows = (event.row for event in store.read())
         kept = store.snapshot()
         try:
             known = verifier.read_keys(str(store.keys.path)) if store.keys.secret else None
-            found = verifier.verify(rows, expect, 0 if kept is None else kept.number, known)
+            found = verifier.verify(store.rows(), expect, 0 if kept is None else kept.number, known)
         except verifier.BrokenLogError as error:
             raise BrokenChainError(str(error)) from None
     typer.echo(plain(verifier.describe(found)))

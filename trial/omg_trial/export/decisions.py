@@ -41,12 +41,10 @@ def fold_played(trial: Trial, events: Iterable[Event]) -> PlayedTrial:
     """Fold the log without its withdrawals: what was played stays played."""
     instance_of("trial", trial, Trial)
     state, drawn, withdrawn, erased = State(trial.missing_reward), {}, set[str](), set[str]()
+    left = {"withdrawn": withdrawn, "erased": erased}
     for event in verified(events):
-        if event.kind == "erased":
-            erased.add(event.body["person"])
-            continue
-        if event.kind == "withdrawn":
-            withdrawn.add(event.body["person"])
+        if event.kind in left:
+            left[event.kind].add(event.body["person"])
             continue
         if event.kind == "decided":
             body = event.body
@@ -172,8 +170,7 @@ def columns(trial: Trial) -> dict[str, Column]:
     text, number, count = (functools.partial(Column, kind) for kind in ("string", "float64", "int64"))
 
     def state_after(row: DecisionRow) -> str | None:
-        after = row.record.next_state(row.step)
-        return None if after is None else states[after]
+        return trial.state_name(row.record.next_state(row.step))
 
     def revision(row: DecisionRow) -> int | None:
         highest = max(row.outcome.revisions)

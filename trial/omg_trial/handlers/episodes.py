@@ -21,7 +21,7 @@ from omg_trial.decisions import (
 )
 from omg_trial.episodes import Record, StepDecision
 from omg_trial.handlers.allowances import check_allowance, sign_allowance
-from omg_trial.handlers.handled import Handled, find_episode
+from omg_trial.handlers.handled import Handled, check_stays, find_episode
 from omg_trial.handlers.people import check_day, check_halt, find_participant
 from omg_trial.people.participants import Participant
 from omg_trial.trial_file.trial import Trial
@@ -29,8 +29,7 @@ from omg_trial.trial_file.trial import Trial
 
 def handle_open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
     """Begin an episode, or answer again for an occasion that exists."""
-    if at.state.has_left(call.person):
-        raise Refusal(410, "the person has withdrawn")
+    check_stays(at, call.person)
     records = [at.state.episodes[number] for number in at.state.of_person.get(call.person, ())]
     context, person = context_text(at.trial, call.context), find_participant(at, call.person)
     check_day(at, person, at.now)
@@ -46,13 +45,9 @@ def handle_open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
     about = {"person": call.person, "occasion": occasion, "context": context, "arm": person.arm, "zone": person.zone}
     # The number of the event is the name of the episode: unique for ever, without a counter of its own.
     allowance = grant_allowance(at, person, call.person, occasion, chosen.policy) if call.available else None
-    asked = {
-        "available": call.available,
-        "device_time": call.device_time,
-        "allowance": allowance and allowance._asdict(),
-    }
     answer = _format_opening(at, {**about, **made, "allowance": allowance}, at.number, person, call.available)
-    return Handled("opened", {**about, **made, **asked, "gamma": chosen.gamma}, answer)
+    asked = {"available": call.available, "device_time": call.device_time}
+    return Handled("opened", {**about, **made, **asked, "allowance": allowance and allowance._asdict()}, answer)
 
 
 def _reopen(at: DecisionInputs, record: Record, context: str, available: bool) -> Handled:
@@ -98,13 +93,7 @@ def show_policy(at: DecisionInputs, call: calls.AskPolicy) -> answers.PolicyAnsw
 
 
 def _format_policy(at: DecisionInputs, chosen: ChosenPolicy) -> dict[str, Any]:
-    return {
-        "version": at.state.version.number,
-        "source": chosen.source,
-        "cause": chosen.cause,
-        "certificate": chosen.certificate,
-        "policy": chosen.policy.tolist(),
-    }
+    return {**chosen._asdict(), "version": at.state.version.number, "policy": chosen.policy.tolist()}
 
 
 def handle_decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handled:
@@ -139,17 +128,11 @@ def _check_repeated(trial: Trial, call: calls.Decide, made: StepDecision) -> Non
 
 
 def _format_decision(at: DecisionInputs, body: Mapping[str, Any]) -> answers.Decided:
-    fallback = answers.Fallback(source=body["source"], cause=body["cause"], rules=list(body["rules"]))
-    return answers.Decided(
-        episode=body["episode"],
-        event=at.number,
-        step=body["step"],
-        action=None if body["action"] is None else at.trial.actions[body["action"]],
-        probability=body["probability"],
-        available=body["available"],
-        version=body["version"],
-        fallback=fallback if body["source"] != PolicySource.PLAN or body["rules"] else None,
-    )
+    """Return the answer, which has some of the fields of the event."""
+    is_plan = body["source"] == PolicySource.PLAN and not body["rules"]
+    fallback = None if is_plan else {name: body[name] for name in ("source", "cause", "rules")}
+    named = {"event": at.number, "action": at.trial.action_name(body["action"]), "fallback": fallback}
+    return answers.Decided(**{**body, **named})
 
 
 def handle_report(at: DecisionInputs, call: calls.Report, episode: int) -> Handled:

@@ -31,17 +31,21 @@ def find_episode(at: DecisionInputs, episode: int, *, is_open: bool = False) -> 
 
 def check_bound(at: DecisionInputs, fields: dict[str, Any], bound: str) -> None:
     """Refuse a call of somebody's phone about anybody else."""
-    if at.state.has_left(bound):  # their episodes are unknown by now
-        raise Refusal(410, "the person has withdrawn")
+    check_stays(at, bound)  # the episodes of those who have left are unknown by now
     episode = at.state.episodes.get(fields.get("episode", 0))
     if bound not in (fields.get("person"), None if episode is None else episode.person):
         raise Refusal(403, "the token is of the phone of another person")
 
 
-def find_person(at: DecisionInputs, person: str) -> list[int]:
-    """Return the episodes of a person; `Refusal` if nobody has that name, or who had it has withdrawn."""
+def check_stays(at: DecisionInputs, person: str) -> None:
+    """Refuse a call about somebody who has withdrawn."""
     if at.state.has_left(person):
         raise Refusal(410, "the person has withdrawn")
+
+
+def find_person(at: DecisionInputs, person: str) -> list[int]:
+    """Return the episodes of a person; `Refusal` if nobody has that name, or who had it has withdrawn."""
+    check_stays(at, person)
     if person not in at.state.people:
         raise Refusal(404, "there is no such person")
     return at.state.of_person.get(person, [])

@@ -6,14 +6,13 @@ import datetime
 
 from omg_trial.contract import OutsideConsent, Refusal, answers, calls
 from omg_trial.decisions import DecisionInputs, draw_arm
-from omg_trial.handlers.handled import Handled
+from omg_trial.handlers.handled import Handled, check_stays
 from omg_trial.people.participants import Participant
 
 
 def handle_enrol(at: DecisionInputs, call: calls.Enrol, _: None) -> Handled:
     """Take a person in, or change zone, consent and end; the arm stays, and so does what is not named."""
-    if at.state.has_left(call.person):
-        raise Refusal(410, "the person has withdrawn")
+    check_stays(at, call.person)
     known = at.state.people.get(call.person)
     if known is None and call.arm is not None and at.trial.people.arms == "drawn":
         raise Refusal(

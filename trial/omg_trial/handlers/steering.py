@@ -78,11 +78,7 @@ def handle_publish(at: DecisionInputs, call: calls.Publish, _: None) -> Handled:
     if not waiting.model:
         raise Refusal(409, "somebody who was learned from has withdrawn; wait for the next model")
     noted = {each.check: each for each in at.state.incidents}
-    findings = [
-        answers.Noted(check=each.check, severity=each.severity, message=each.message)
-        for each in noted.values()
-        if each.severity != "green"
-    ]
+    findings = [answers.Noted(**each._asdict()) for each in noted.values() if each.severity != "green"]
     body = {"version": call.version, "cause": call.cause, "findings": [each.model_dump() for each in findings]}
     return Handled("published", body, answers.Published(version=call.version, event=at.number, findings=findings))
 

@@ -95,7 +95,7 @@ class Player:
         self._late: list[tuple[datetime.datetime, Call]] = []
         store.keys.found(hashlib.sha256(f"rehearsal {seed}".encode()).hexdigest())
         self._start()
-        self._enrol()
+        self._ask([("enrol", {"person": each.name, "zone": each.zone}) for each in self.phones])
 
     def play(self) -> None:
         """Play all days."""
@@ -138,10 +138,6 @@ class Player:
         self.desk = Desk(self.trial, self.store, clock=lambda: self.now)
         self.store.failing = self.generator, self.script.outage
         self.process = Process(self.desk.clock, self.store.folder)
-
-    def _enrol(self) -> None:
-        calls = [{"person": each.name, "zone": each.zone} for each in self.phones]
-        self._ask([("enrol", fields) for fields in calls])
 
     def _begin_day(self, day: int) -> None:
         for phone in self.phones:

@@ -20,15 +20,14 @@ from omg_trial.trial_file.kinds import (
     Cross,
     Day,
     Hours,
-    Megabytes,
     Name,
     Names,
+    NotNegative,
     Pair,
     Positive,
     PositiveCount,
     PrintableName,
     Probability,
-    Seconds,
     TimeOfDay,
     Zone,
 )
@@ -225,7 +224,7 @@ class Watch(FileTable):
     """The share of decisions that may be asked for outside the window."""
     deviations: Probability = 0.05
     """The share of decisions that may be carried out in another way."""
-    drift_seconds: Seconds = 300.0
+    drift_seconds: NotNegative = 300.0
     """Seconds by which the clock of a device may be off."""
     fallbacks: Probability = 0.0
     """The share of decisions that may be made without a fresh plan."""
@@ -237,9 +236,9 @@ class Watch(FileTable):
     """The share of episodes that may be closed before anything was decided."""
     invalid: Count = 0
     """Calls in an hour with values outside their support."""
-    memory_megabytes: Megabytes = 2000.0
+    memory_megabytes: NotNegative = 2000.0
     """The most that the process may use."""
-    disk_megabytes: Megabytes = 1000.0
+    disk_megabytes: NotNegative = 1000.0
     """The least that must be free."""
     settled: Probability = 0.0
     """The share of settled decisions from which on the team may stop; 0 turns this check off."""

@@ -6,14 +6,13 @@ import bisect
 import collections
 import datetime
 import itertools
-import math
 from typing import Any
 
 import numpy as np
 
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.oracles.feature_map import Category, Number
-from omg_cmdp.validation import FloatArray
+from omg_trial.analysis.clustered import clustered_fit
 from omg_trial.people.participants import CONTROL
 from omg_trial.rules import moment
 from omg_trial.trial_file.trial import Trial
@@ -46,7 +45,7 @@ def days(view: TrialView, *, blinded: bool) -> list[dict[str, Any]]:
             "day": day.isoformat(),
             "enrolled": bisect.bisect(enrolled, day),
             **_counts(view, by_day.get(day, [])),
-            **({} if blinded else _made(by_day.get(day, [])) | _actions(view.trial, by_day.get(day, []))),
+            **({} if blinded else _made(view.trial, by_day.get(day, []))),
         }
         for day in shown
     ]
@@ -128,21 +127,16 @@ def _counts(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
     }
 
 
-def _made(steps: list[WatchedStep]) -> dict[str, int]:
-    return {
-        "fallbacks": sum(each.choice.cause is not None for each in steps),
-        "unavailable": sum(not each.choice.probabilities for each in steps),
-        "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
-    }
-
-
-def _actions(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any]:
+def _made(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any]:
     taken = collections.Counter(each.choice.action for each in steps)
     chances = [each.choice.probability for each in steps if each.choice.probability is not None]
     rows = [each.choice.probabilities for each in steps if each.choice.probabilities and each.choice.source != CONTROL]
     known = [each for each in steps if _rewarded(each)]
     of_person = collections.Counter(each.person for each in known)
     return {
+        "fallbacks": sum(each.choice.cause is not None for each in steps),
+        "unavailable": sum(not each.choice.probabilities for each in steps),
+        "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
         "actions": [taken[action] for action in range(len(trial.actions))],
         "chances": [float(each) for each in np.mean(rows, axis=0)] if rows else None,
         "probability": [float(each) for each in np.quantile(chances, [0.0, 0.5, 1.0])] if chances else None,
@@ -152,25 +146,18 @@ def _actions(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any]:
 
 
 def _reward(trial: Trial, steps: list[WatchedStep], weights: list[float]) -> dict[str, Any] | None:
-    """Return the weighted mean reward, with Student's interval over people if there are enough of them."""
-    sums: dict[str, FloatArray] = collections.defaultdict(lambda: np.zeros(2))
-    for step, weight in zip(steps, weights, strict=True):
-        assert step.outcome is not None
-        sums[step.person] += weight * np.array([step.outcome.reward, 1.0])
-    if not sums:
+    """Return the weighted mean reward, with its interval if there are enough people for one."""
+    if not steps:
         return None
-    people = len(sums)
-    rewards, shares = np.array(list(sums.values())).T
-    mean = float(rewards.sum() / shares.sum())
-    found: dict[str, Any] = {"mean": mean, "decisions": len(steps), "people": people, "low": None, "high": None}
-    if people >= FEWEST_PEOPLE:
-        from scipy.special import stdtrit
-
-        # The mean is a ratio of two sums over people; this is the error of its linear part.
-        variance = float(((rewards - mean * shares) ** 2).sum()) * people / (people - 1)
-        width = float(stdtrit(people - 1, 0.975)) * math.sqrt(variance) / float(shares.sum())
-        low, high = trial.reward_range
-        found |= {"low": max(mean - width, low), "high": min(mean + width, high)}
+    rewards = np.array([step.outcome.reward for step in steps if step.outcome is not None], dtype=np.float64)
+    mean, people = float(np.average(rewards, weights=weights)), [step.person for step in steps]
+    counts = {"decisions": len(steps), "people": len(set(people))}
+    found: dict[str, Any] = {"mean": mean, **counts, "low": None, "high": None}
+    if counts["people"] >= FEWEST_PEOPLE:
+        ones = np.ones((len(steps), 1))
+        fit = clustered_fit(design=ones, outcome=rewards, weights=weights, person=people, names=["reward"])
+        (least, most), (low, high) = fit.interval()[0].tolist(), trial.reward_range
+        found |= {"low": max(least, low), "high": min(most, high)}
     return found
 
 

@@ -28,13 +28,11 @@ def clipped(view: TrialView) -> Verdict:
 def _all_clipped(view: TrialView, steps: list[WatchedStep], limit: int) -> bool:
     """Return whether in the last decisions of a person only the floor explored."""
     floor, admissible, streak = view.trial.floor, view.trial.space.admissible, 0
-    for _, _, _, _, choice, _ in reversed(steps):
+    for choice in (each.choice for each in reversed(steps)):
         rest = float(floor.rest[choice.state, 0])
-        planned = choice.source == "plan" and not choice.rules and choice.probability is not None
-        if not planned or rest < 1e-9 or admissible[choice.state].sum() < 2:
+        planned = choice.source == "plan" and not choice.rules and rest >= 1e-9 and admissible[choice.state].sum() > 1
+        if not planned or choice.probability is None or choice.action is None:
             continue
-        assert choice.probability is not None
-        assert choice.action is not None
         chance = (choice.probability - floor.least[choice.state, choice.action]) / rest
         if CLIPPED < chance < 1.0 - CLIPPED:
             return False

@@ -154,8 +154,7 @@ def _step(trial: Trial, record: Record, step: int) -> dict[str, Any]:
         names = {"state": trial.states[choice.state], "action": trial.action_name(choice.action)}
         found["decision"] = {**choice._asdict(), **names}
     if outcome is not None:
-        after = None if outcome.next_state is None else trial.states[outcome.next_state]
-        found["outcome"] = {**outcome._asdict(), "next_state": after}
+        found["outcome"] = {**outcome._asdict(), "next_state": trial.state_name(outcome.next_state)}
     return found
 
 
