@@ -127,6 +127,18 @@ def test_a_plan_that_runs_out_of_memory_is_replaced_by_the_fixed_policy(monkeypa
     assert replay(at.trial, at.store.read()).fallbacks == {f"fixed ({cause})": 1}
 
 
+def test_a_fallback_is_a_warning_that_names_no_person(monkeypatch):
+    at, call = desk(), ("open", {"person": "somebody", "context": person(1)})
+    monkeypatch.setattr(decisions, "make_plan", lambda *_: 1 / 0)
+    told = at.call(*call, "one")
+    episode = json.loads(told.text)["episode"]
+    assert told.warning == f"episode {episode}: fixed (no certified plan: ZeroDivisionError)"
+    assert at.call(*call, "one").warning is None  # it was said when the episode was opened
+    assert at.call("decide", {"episode": episode, "step": 0, "state": "took it"}).warning is None
+    monkeypatch.undo()
+    assert at.call("open", {"person": "other", "context": person(1)}).warning is None
+
+
 def test_decisions_do_not_wait_for_learning_and_say_which_version_they_are_of(monkeypatch):
     at, may_end, learn = desk(), threading.Event(), learning.Trainer.learn
     Trialist(at, seed=0).play(3)
@@ -241,7 +253,7 @@ def test_the_table_has_forty_five_failures_and_every_test_that_it_names_is_there
             assert f"def {name}(" in path.read_text(encoding="utf-8"), name
 
 
-def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch):
+def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch, caplog):
     """It comes first each time, as its app sends it again; the others of its batch are answered all the same."""
     from omg_trial.handlers import table
 
@@ -253,6 +265,9 @@ def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch):
         failed, answered = at.answer([at.prepare("learn", {}, "always"), opening])
         assert (failed.status, json.loads(answered.text)["source"]) == (500, "plan")
         assert not at.lost
+    assert [each.getMessage().partition(" (")[0] for each in caplog.records] == 2 * [
+        "a Learn failed: ZeroDivisionError"
+    ]
 
 
 def test_a_phone_whose_person_has_left_is_told_so():
