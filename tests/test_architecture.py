@@ -52,7 +52,7 @@ LAYERS = {
         "log": "keys",
         "trial_file": "log",
         "contract": "trial_file",
-        "tokens": "",
+        "tokens": "trial_file contract",
         "client": "",
         "people": "keys log trial_file contract",
         "*": "keys log trial_file contract people",

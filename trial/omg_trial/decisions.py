@@ -106,11 +106,6 @@ def choose_policy(at: DecisionInputs, context: str, arm: str = LEARNING) -> Chos
     return ChosenPolicy(PolicySource.FIXED, cause, at.trial.fixed_policy())
 
 
-def steps_may_differ(trial: Trial) -> bool:
-    """Return whether a step may be decided in another way than by the policy that its episode began with."""
-    return bool(trial.replan or trial.window or trial.limits.any)
-
-
 def draw_ahead(
     at: DecisionInputs, person: str, occasion: str, policy: FloatArray, *, allowed: bool = False
 ) -> list[list[str]] | None:
@@ -119,7 +114,7 @@ def draw_ahead(
     None if no app acts without one, so that nobody knows a draw before it is logged, or if a step may be decided in
     another way; not if the policy is that of an allowance.
     """
-    if not at.trial.offline or (steps_may_differ(at.trial) and not allowed):
+    if not at.trial.offline or (at.trial.steps_may_differ and not allowed):
         return None
     numbers = [uniform(at.state.secret, person, occasion, step) for step in range(len(policy))]
     return [
@@ -138,21 +133,14 @@ def grant_allowance(
     give it, and every action that any state would draw. Whatever states follow, the week has then had at most what was
     counted: the hard limit holds, and by the bound of `people.budgets` so does the expected number.
 
-    None if there are no limits; with a least number, which assuming the worst does not keep; with a window, or with new
-    models for each step.
+    None unless the trial `grants_allowances`.
     """
-    trial, limits = at.trial, at.trial.limits
-    if (
-        not (trial.offline and trial.allowances and limits.any)
-        or limits.least
-        or trial.window is not None
-        or trial.replan
-    ):
+    if not at.trial.grants_allowances:
         return None
     local = person.local(at.now)
     account, found = person.account(week_of(local)), []
     for step, rows in enumerate(policy):
-        made = [apply_rules(trial, row, state, local, account, {}) for state, row in enumerate(rows)]
+        made = [apply_rules(at.trial, row, state, local, account, {}) for state, row in enumerate(rows)]
         number = uniform(at.state.secret, name, occasion, step)
         largest = np.max([each.chances for each in made], axis=0)
         account = account.after(None, largest.tolist())

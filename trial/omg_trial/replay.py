@@ -89,11 +89,9 @@ class Replay:
             self._differ(event, "the file is not the one that the digest is of")
 
     def _check_enrolled(self, event: Event) -> None:
-        if event.body["given"] is None:
-            self._check_arm(event)
-
-    def _check_arm(self, event: Event) -> None:
-        """Draw the arm of somebody who is new."""
+        """Draw the arm of somebody who is new, unless it was given."""
+        if event.body.get("given") is not None:
+            return
         person, at = event.body["person"], DecisionInputs(self.trial, self.state, self.agent, moment(event.time))
         known = self.state.people.get(person)
         if event.body["arm"] != (draw_arm(at, person) if known is None else known.arm):
@@ -101,7 +99,7 @@ class Replay:
 
     def _check_opened(self, event: Event) -> None:
         body = event.body
-        self._check_arm(event)
+        self._check_enrolled(event)
         if body["source"] in (PolicySource.FIXED, PolicySource.CONTROL):
             again = self.trial.fixed_policy()
         elif body["source"] == PolicySource.LAST_PLAN:

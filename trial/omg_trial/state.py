@@ -226,16 +226,8 @@ class State:
         self.people[body["person"]] = known._replace(**{name: body[name] for name in names})
 
     def _on_paused(self, event: Event, body: Body) -> None:
-        self._halt(body, Halt("paused", body["cause"], event.time))
-
-    def _on_stopped(self, event: Event, body: Body) -> None:
-        self._halt(body, Halt("stopped", body["cause"], event.time))
-
-    def _on_resumed(self, event: Event, body: Body) -> None:
-        self._halt(body, None)
-
-    def _halt(self, body: Body, halt: Halt | None) -> None:
         """Pause, stop or resume a person, an action, or the whole trial."""
+        halt = None if event.kind == "resumed" else Halt(event.kind, body["cause"], event.time)
         if body["person"] is not None:
             self.people[body["person"]] = self.people[body["person"]]._replace(paused=halt)
         elif body["action"] is None:
@@ -243,6 +235,8 @@ class State:
         else:
             rest = {action: other for action, other in self.halted_actions.items() if action != body["action"]}
             self.halted_actions = rest if halt is None else {**rest, body["action"]: halt}
+
+    _on_stopped = _on_resumed = _on_paused
 
     def _on_reopened(self, event: Event, body: Body) -> None:
         self._touch(event)

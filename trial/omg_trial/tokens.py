@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
-import json
 import os
 import secrets
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, Literal, get_args
 
 import filelock
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
 
 from omg_cmdp.persistence import whole_file
-from omg_cmdp.validation import file_path, instance_of, one_of
+from omg_cmdp.validation import file_path, instance_of
+from omg_trial.contract.calls import STRICT
+from omg_trial.contract.models import describe_problem
+from omg_trial.trial_file.kinds import DayText, Printable
 
-RATES = dict.fromkeys(("app", "analyst", "blinded", "follower", "administrator"), 500.0) | {"phone": 5.0}
+Role = Literal["app", "analyst", "blinded", "follower", "administrator", "phone"]
+ROLES: tuple[str, ...] = get_args(Role)
+RATES = dict.fromkeys(ROLES, 500.0) | {"phone": 5.0}
 """Calls a second that a token of each role may make, and as many at once, unless its line says otherwise."""
-ROLES = tuple(RATES)
 
 
-class Token(NamedTuple):
+class Token(BaseModel):
     """What is known of a token; never the token itself."""
 
-    role: str
+    model_config = STRICT
+    role: Role
     hash: str
-    name: str
+    name: Annotated[str, Field(max_length=100), Printable]
     """To know it by. It is in every event that a call with this token causes, unless it is a phone's."""
-    person: str | None = None
+    person: str | None = Field(default=None, validate_default=True)
     """Whose phone it is; a phone may call for this person only."""
-    expires: str | None = None
+    expires: DayText | None = None
     """The last day on which it is valid, by UTC."""
-    rate: float | None = None
+    rate: Annotated[float, Field(gt=0.0)] | None = None
     """Calls a second; None for the usual rate of the role."""
+
+    @field_validator("person")
+    @classmethod
+    def _is_for_a_phone(cls, person: str | None, about: ValidationInfo) -> str | None:
+        if (about.data.get("role") == "phone") != (person is not None):
+            raise ValueError("a phone needs the `person` whose it is, and nobody else has one")
+        return person
 
     @property
     def actor(self) -> str:
@@ -41,7 +54,7 @@ class Token(NamedTuple):
 
     def valid(self) -> bool:
         """Return whether it has not expired."""
-        return self.expires is None or datetime.datetime.now(datetime.UTC).date() <= _day(self.expires)
+        return self.expires is None or datetime.datetime.now(datetime.UTC).date().isoformat() <= self.expires
 
 
 class Tokens:
@@ -95,19 +108,14 @@ class Tokens:
 
         `replaces` takes back all tokens of this name, in the same moment.
         """
-        one_of("role", role, ROLES)
-        if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 100:
-            raise ValueError(f"`name` must be a text of 1 to 100 printable characters, got {name!r:.60}")
-        if (role == "phone") != (person is not None):
-            raise ValueError("a phone needs the `person` whose it is, and nobody else has one")
-        if expires is not None:
-            _day(expires)
-        if rate is not None and not rate > 0.0:
-            raise ValueError(f"`rate` must be above 0 calls a second, got {rate}")
         if replaces and name not in {each.name for each in self.all()}:
             raise ValueError(f"there is no token {name!r} to replace")
         token = secrets.token_urlsafe(32)
-        made = Token(role, _hash(token), name, person, expires, rate)
+        try:
+            about = {"role": role, "name": name, "person": person, "expires": expires, "rate": rate}
+            made = Token.model_validate({**about, "hash": _hash(token)})
+        except ValidationError as error:
+            raise ValueError(describe_problem(error.errors())) from None
         self._change(lambda each: not replaces or each.name != name, made)
         return token
 
@@ -130,7 +138,7 @@ class Tokens:
             if len(kept) < len(before) or new:
                 with whole_file(self.path) as file:
                     os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))  # for its owner alone, whatever the umask
-                    file.write_text("".join(f"{json.dumps(each._asdict())}\n" for each in (*kept, *new)))
+                    file.write_text("".join(f"{each.model_dump_json()}\n" for each in (*kept, *new)))
                     file.chmod(0o600)
         return len(before) - len(kept)
 
@@ -143,30 +151,9 @@ class Tokens:
         if (seen := (status.st_ino, status.st_mtime_ns, status.st_size)) != self._seen:
             self._known, self._seen = {}, seen
             for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
-                try:
-                    found = Token(**json.loads(line))
-                    known = all(isinstance(*each) for each in zip(found, _KINDS, strict=True)) and found.role in ROLES
-                    found.valid()
-                except (RecursionError, TypeError, ValueError):
-                    continue  # not a line of ours
-                known = known and (found.role == "phone") == (found.person is not None)
-                if known and (found.rate is None or found.rate > 0.0):
+                with contextlib.suppress(ValueError):  # not a line of ours
+                    found = Token.model_validate_json(line)
                     self._known[found.hash] = found
-
-
-_KINDS = (str, str, str, str | None, str | None, float | int | None)
-"""Of the fields of a token."""
-
-
-def _day(text: str) -> datetime.date:
-    """Return a day that is given as YYYY-MM-DD, and in no other way that ISO 8601 has."""
-    try:
-        found = datetime.date.fromisoformat(text)
-        if found.isoformat() == text:
-            return found
-    except ValueError:
-        pass
-    raise ValueError(f"`expires` must be a day as YYYY-MM-DD, got {text!r:.40}")
 
 
 def _hash(token: str) -> str:

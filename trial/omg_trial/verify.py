@@ -204,11 +204,8 @@ class _Reader:
         told = chances[body["drawn"]] if body["action"] == body["drawn"] else None
         if told != body["probability"]:
             yield "the probability is not that of the action"
-        if (
-            not body["rules"]
-            and not self.replans
-            and all(chances != policy[step][body["state"]] for policy in self.policies[episode])
-        ):
+        planned = [policy[step][body["state"]] for policy in self.policies[episode]]
+        if not body["rules"] and not self.replans and chances not in planned:
             yield "the probabilities are not those of the episode's policy, and no rule has changed them"
 
     def _drawn_ahead(self, episode: int, table: list[list[str]] | None) -> Iterator[str]:
@@ -238,10 +235,10 @@ class _Reader:
         told = json.loads(answer)
         if told.get("event") != number:
             yield "the answer is of another event"
-        if kind == "decided" and (told["action"], told["probability"]) != (
-            None if body["action"] is None else self.actions[body["action"]],
-            body["probability"],
-        ):
+        if kind != "decided":
+            return
+        action = None if body["action"] is None else self.actions[body["action"]]
+        if (told["action"], told["probability"]) != (action, body["probability"]):
             yield "the answer names another action or probability"
 
 

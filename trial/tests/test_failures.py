@@ -1,5 +1,6 @@
 """The failures of the guide's table that no other test shows, and that the table is whole."""
 
+import contextlib
 import datetime
 import json
 import re
@@ -12,7 +13,8 @@ import pytest
 
 from omg_trial import decisions, learning
 from omg_trial.contract import Refusal
-from omg_trial.log.database import Database
+from omg_trial.keys import ring
+from omg_trial.log.database import Database, StoreError
 from omg_trial.log.events import BrokenChainError
 from omg_trial.replay import replay
 from omg_trial.service import MOST_WAITING, Busy, Service
@@ -261,3 +263,22 @@ def test_a_phone_whose_person_has_left_is_told_so():
     at.call("withdraw", {"person": "p1"})
     [refusal] = at.answer([asked])
     assert (refusal.status, refusal.message) == (410, "the person has withdrawn")
+
+
+def test_a_key_file_that_cannot_be_written_founds_no_trial(tmp_path, monkeypatch):
+    """Not even with the same store, whose secret would be in no file; the next process founds it."""
+
+    def fail(*_, **__):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with contextlib.closing(Database(tmp_path / "trial.db")) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(ring, "_connect", fail)
+            with pytest.raises(StoreError, match="the key file cannot be written: OperationalError: disk I/O error"):
+                desk(store=store)
+        assert store.keys.secret == ""
+        with pytest.raises(StoreError, match="the key file cannot be written"):
+            desk(store=store)
+        assert list(store.read()) == []
+    with contextlib.closing(Database(tmp_path / "trial.db")) as store:
+        assert opened(desk(store=store))["episode"] == 3

@@ -135,7 +135,7 @@ def test_tokens_expire_are_replaced_and_revoked(tmp_path):
     old, past = tokens.add("app", "the phones"), tokens.add("analyst", "a guest", expires="2020-01-01")
     new = tokens.add("app", "the phones", expires="2999-01-01", replaces=True)
     for wrong in ("20260101", "2026-W01-1", "2026-02-30", "tomorrow", ""):
-        with pytest.raises(ValueError, match="`expires` must be a day as YYYY-MM-DD"):
+        with pytest.raises(ValueError, match="`expires`: "):
             tokens.add("app", "a typo", expires=wrong)
     assert [found and found.role for found in map(tokens.find, (old, past, new))] == [None, None, "app"]
     assert tokens.revoke("the phones") == 1

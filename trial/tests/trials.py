@@ -1,6 +1,7 @@
 """A small trial, and a clock that is set by hand."""
 
 import datetime
+import hashlib
 import json
 
 import numpy as np
@@ -75,7 +76,8 @@ def digest(state):
     ]
     plans = {person: [plan.episode, plan.policy] for person, plan in state.plans.items()}
     versions = [[version.number, *version.dataset] for version in state.versions]
-    return events.digest([state.trial, records, plans, versions, state.dataset()])
+    content = events.canonical([state.trial, records, plans, versions, state.dataset()])
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def without(events, person):

@@ -177,30 +177,6 @@ class ACTG175(World):
         """Return the mean: a count decides the reward, without noise."""
         return mean
 
-    def trial(self) -> pandas.DataFrame:
-        """Return the trial itself as a table of episodes, as `omg_cmdp.logs` reads them.
-
-        The first arm was drawn with probability ¼ each, and then kept.
-        """
-        import pandas
-
-        first, last = (stage.outcomes for stage in stages(self.patients))
-        arms, count = self.patients["arms"].to_numpy(), len(self.patients)
-        states = np.stack([np.zeros(count, dtype=np.int64), WEEK_20 + first, WEEK_96 + last, WEEK_96 + last], axis=1)
-        steps = self.space.horizon
-        return pandas.DataFrame(
-            {
-                "episode": np.repeat(self.patients["pidnum"].to_numpy(), steps),
-                "step": np.tile(np.arange(steps), count),
-                **dict(zip(COVARIATES, np.repeat(self.contexts, steps, axis=0).T, strict=True)),
-                "state": states[:, :-1].reshape(-1),
-                "action": np.stack([arms, arms, np.zeros_like(arms)], axis=1).reshape(-1),
-                "reward": QUALITY[states[:, :-1]].reshape(-1),
-                "next_state": states[:, 1:].reshape(-1),
-                "propensity": np.tile([1.0 / len(ARMS), 1.0, 1.0], count),
-            }
-        )
-
 
 def _fits(stage: Regression, counts: NDArray[np.int64]) -> FloatArray:
     """Return the fits (M, d, K) to the patients, each patient repeated as `counts` (M, n) says."""

@@ -292,9 +292,7 @@ EXAMPLES = {
     "worlds.SideEffects": lambda: {"budget": 0.5, "horizon": 3, **WORLD_OPTIONS},
     "worlds.SoftmaxWorld": lambda: {**LINEAR, "weight_norm": 2.0, "reward_class_size": 4, **WORLD_OPTIONS},
     "worlds.TreatmentTrial": lambda: {"horizon": 2, "context_count": 3, "misspecification": 0.1, "seed": 1},
-    "worlds.cart_pole": lambda: {"cart": True},
     "worlds.WorldEnv": lambda: {"world": worlds.CombinationLock(states=4), "render_mode": None},
-    "worlds.distance_to_class": lambda: {"world": worlds.Arms(actions=2, reward_class_size=2)},
     "environments.from_gymnasium": lambda: {
         "make": "FrozenLake-v1",
         "contexts": [0.5, 0.9],

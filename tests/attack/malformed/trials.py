@@ -68,7 +68,7 @@ EXAMPLES = {
         "form": "mrt",
         "treatments": ["call"],
     },
-    "export.write_minari": lambda: {**log(), "path": pathlib.Path("minari").resolve(), "dataset_id": "omg/trial-v0"},
+    "export.write_minari": lambda: {**log(), "path": pathlib.Path("minari").resolve()},
     "export.write_decisions": lambda: {**log(), "path": pathlib.Path("decisions.csv").resolve()},
 }
 REASONS = {
@@ -78,6 +78,7 @@ REASONS = {
         f"replay.{name}": "asked by a desk and by a replay, with what they have checked"
         for name in ("has_erased", "nameless", "difference", "check_software", "check_store")
     },
+    "tokens.Token": "made by `Tokens.add`, whose arguments are attacked",
     "desk.Desk": "made by `serving`; what arrives there is attacked over HTTP, by trial/tests/test_web.py",
     "web.server.serving": "listens at a port; its database and tokens are those above",
 }

@@ -186,21 +186,12 @@ def enrol(
 
 
 @command
-def replay(
-    database: DatabaseUrl,
-    trial_file: Annotated[
-        Path | None, typer.Option("--trial", metavar="TRIAL.toml", help="Instead of the file that the database holds.")
-    ] = None,
-    expect: Expected = None,
-    keys: KeysPath = None,
-) -> None:
+def replay(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None) -> None:
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
     from omg_trial import replay as replays
-    from omg_trial.trial_file import Trial
     from omg_trial.watching.losses import LossWatch
 
     with reading(database, expect, keys) as (trial, events):
-        trial = trial if trial_file is None else Trial.read(trial_file)
         losses = LossWatch(trial)
         found = replays.replay(trial, losses.passing(events))
     typer.echo(losses.conclude(found.state).text())

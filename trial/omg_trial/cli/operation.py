@@ -21,9 +21,9 @@ def backup(
     copy: Annotated[Path, typer.Argument(metavar="FILE", help="A new SQLite file, which can be served.")],
 ) -> None:
     """Copy a log to a file, also while a service writes; every event is verified. Print its head."""
-    from omg_trial.operation.copies import copy_to_file
+    from omg_trial.operation.copies import copy_log
 
-    chain = copy_to_file(existing(database), copy)
+    chain = copy_log(existing(database), copy)
     typer.echo(f"{len(chain)} events are copied to {copy}. Head: {chain.head}")
 
 
@@ -64,12 +64,12 @@ def restore(
     keys: KeysPath = None,
 ) -> None:
     """Restore a copy to a new place, verify it, compute everything again, and say whether it can be served."""
-    from omg_trial.operation.copies import copy_to
+    from omg_trial.operation.copies import copy_log
     from omg_trial.replay import replay
 
     if not (secrets := keys or Path(database).with_suffix(".keys")).is_file():
         raise ValueError(f"there is no key file {secrets}: give the one of this log (--keys)")
-    chain = copy_to(existing(copy), database, expect)
+    chain = copy_log(existing(copy), database, expect)
     typer.echo(f"{len(chain)} events are restored.")
     with reading(database, keys=secrets) as (trial, events):
         show_replay(replay(trial, events))
@@ -119,17 +119,15 @@ def erase(
             [answer] = desk.answer([call._replace(actor="omg-trial erase")])
             refused = answer if isinstance(answer, Refusal) else None
             kept = Tokens(known) if known is not None and known.is_file() else None
-            if kept is not None and (
-                refused is None or refused.status == 410
-            ):  # erased by a command that was interrupted
+            # Also if they were erased by a command that was interrupted.
+            if kept is not None and (refused is None or refused.status == 410):
                 kept.forget(person)
             if refused is not None:
                 raise ValueError(refused.message)
             typer.echo(f"The person was erased by event {desk.chain.head}. Destroy copies of the key file, too.")
             if kept is None:
-                typer.echo(
-                    "There is no token file here (--tokens): take back the tokens of their phones, which name them."
-                )
+                advice = "take back the tokens of their phones, which name them"
+                typer.echo(f"There is no token file here (--tokens): {advice}.")
     except InUseError:
         how = "an administrator can erase by POST /v1/people/PERSON/erase"
         raise ValueError(f"the trial is served: {how}, or stop the service first") from None

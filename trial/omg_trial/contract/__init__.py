@@ -4,19 +4,7 @@ They parse what arrives, are the types of what goes on inside, and are the OpenA
 where it enters, by the same models over HTTP and for a caller in this process.
 """
 
-from omg_trial.contract.calls import KEY, KEY_RULE, Answer, Call, KeyedCall, OlderLog, OutsideConsent, Refusal
-from omg_trial.contract.models import Contract, context_text, describe_problem
+from omg_trial.contract.calls import KEY, KEY_RULE, Answer, KeyedCall, OlderLog, OutsideConsent, Refusal
+from omg_trial.contract.models import Contract
 
-__all__ = [
-    "KEY",
-    "KEY_RULE",
-    "Answer",
-    "Call",
-    "Contract",
-    "KeyedCall",
-    "OlderLog",
-    "OutsideConsent",
-    "Refusal",
-    "context_text",
-    "describe_problem",
-]
+__all__ = ["KEY", "KEY_RULE", "Answer", "Contract", "KeyedCall", "OlderLog", "OutsideConsent", "Refusal"]

@@ -48,13 +48,9 @@ def live_log(trial: Trial, events: Iterable[Event], policy: FloatArray | None = 
     found, space = fold_played(trial, events), trial.space
     if policy is not None:
         policy = policy_table(policy, (space.horizon, space.states, space.actions), space.admissible)
-    return log_of(trial, [each for each in found.records.values() if each.person not in found.withdrawn], policy)
-
-
-def log_of(trial: Trial, records: Iterable[Record], policy: FloatArray | None = None) -> Log:
-    """Return some episodes of a trial as a log."""
-    found = (episode_of(trial, record, policy) for record in records)
-    return Log(trial.space, [each for each in found if each is not None], reward_range=trial.reward_range)
+    stayed = [record for record in found.records.values() if record.person not in found.withdrawn]
+    episodes = [episode for record in stayed if (episode := episode_of(trial, record, policy)) is not None]
+    return Log(space, episodes, reward_range=trial.reward_range)
 
 
 def episode_of(trial: Trial, record: Record, policy: FloatArray | None = None) -> Episode | None:

@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.validation import file_path, instance_of
+from omg_cmdp.validation import file_path
 from omg_trial.export.logged import live_log
 from omg_trial.log.events import Event
 from omg_trial.trial_file.trial import Trial
 
 
-def write_minari(
-    trial: Trial, events: Iterable[Event], path: str | os.PathLike[str], dataset_id: str = "omg/trial-v0"
-) -> Path:
+def write_minari(trial: Trial, events: Iterable[Event], path: str | os.PathLike[str]) -> Path:
     """Write the episodes of `live_log` as a dataset that `minari.MinariDataset(path / "data")` reads.
 
     An observation has the state, and the context as a vector; infos have the probability of each action. An episode
@@ -31,8 +29,6 @@ def write_minari(
         As in `live_log`.
     path : path
         A new folder.
-    dataset_id : str, default "omg/trial-v0"
-        How Minari calls it.
 
     Returns
     -------
@@ -58,7 +54,6 @@ def write_minari(
     import pyarrow
     import pyarrow.parquet
 
-    instance_of("dataset_id", dataset_id, str)
     log, target = live_log(trial, events), file_path(path) / "data"
     target.mkdir(parents=True)
     episodes = [(each, steps) for each in log.episodes if (steps := _rewarded(each))]
@@ -87,7 +82,7 @@ def write_minari(
     box = {"type": "Box", "dtype": "float64", "shape": [size], "low": [-high] * size, "high": [high] * size}
     spaces = {"context": box, "state": _discrete(log.space.states)}
     metadata = {
-        "dataset_id": dataset_id,
+        "dataset_id": "omg/trial-v0",
         "total_episodes": len(episodes),
         "total_steps": sum(steps for _, steps in episodes),
         "data_format": "parquet",

@@ -6,19 +6,17 @@ network shows the signature: nobody else can have been given these draws.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 
 from omg_trial.contract import Refusal, calls
 from omg_trial.decisions import DecisionInputs
 from omg_trial.episodes import Record
-from omg_trial.log.events import canonical
+from omg_trial.keys.marks import keyed
 
 
 def sign_allowance(at: DecisionInputs, episode: int, person: str, occasion: str, until: str) -> str:
     """Return the signature of an allowance."""
-    name = canonical(["allowance", episode, person, occasion, until])
-    return hmac.new(at.state.secret.encode(), name.encode(), hashlib.sha256).hexdigest()
+    return keyed(at.state.secret, "allowance", episode, person, occasion, until)
 
 
 def check_allowance(at: DecisionInputs, record: Record, call: calls.Decide) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from omg_trial.contract import Refusal, answers, calls, context_text
+from omg_trial.contract import Refusal, answers, calls
+from omg_trial.contract.models import context_text
 from omg_trial.decisions import (
     ChosenPolicy,
     DecisionInputs,

@@ -14,9 +14,8 @@ def handle_withdraw(at: DecisionInputs, call: calls.Withdraw, person: str) -> Ha
     """Take a person out."""
     find_person(at, person)
     _check_nameless(person, call.cause or "")
-    return Handled(
-        "withdrawn", {"person": person, "cause": call.cause}, answers.Withdrawn(withdrawn=True, event=at.number)
-    )
+    body = {"person": person, "cause": call.cause}
+    return Handled("withdrawn", body, answers.Withdrawn(withdrawn=True, event=at.number))
 
 
 def handle_erase(at: DecisionInputs, call: calls.Erase, person: str) -> Handled:
@@ -54,11 +53,8 @@ def handle_roll_back(at: DecisionInputs, call: calls.RollBack, _: None) -> Handl
     earlier = [version.number for version in at.state.versions[:-1]]
     if call.version not in earlier:
         raise Refusal(409, f"`version`: only versions before the one in use can be used again: {earlier}")
-    return Handled(
-        "rolled back",
-        {"version": call.version, "cause": call.cause},
-        answers.RolledBack(version=call.version, event=at.number),
-    )
+    body = {"version": call.version, "cause": call.cause}
+    return Handled("rolled back", body, answers.RolledBack(version=call.version, event=at.number))
 
 
 def handle_acknowledge(at: DecisionInputs, call: calls.Acknowledge, incident: int) -> Handled:

@@ -120,10 +120,9 @@ class Event:
         """Raise if there is a key file, and somebody without it has written the event."""
         if self.ring is None or not self.ring.secret:
             return
-        if (
-            self.kind == "founded" and self.body.get("format") != FORMAT
-        ):  # a key file of another trial is refused here, too
-            return  # nobody reads on
+        # `body` refuses a key file of another trial, too; and nobody reads on in another format.
+        if self.kind == "founded" and self.body.get("format") != FORMAT:
+            return
         called, _, written = (self.request or "").rpartition(":")
         if not hmac.compare_digest(written.encode(), self._mark(called).encode()):
             raise BrokenChainError(f"event {self.number} is not what the service has written")
@@ -159,11 +158,6 @@ def canonical(content: Any) -> str:
     '{"a":[1,null],"b":0.1}'
     """
     return _encode(content)
-
-
-def digest(content: Any) -> str:
-    """Return the SHA-256 of the canonical text."""
-    return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
 def events_in(events: Iterable[Event]) -> Iterator[Event]:

@@ -23,7 +23,7 @@ class SourceError(ValueError):
     """The log that is followed cannot be read now."""
 
 
-def copy_to(source: str, target: str | Path, expect: str | None = None) -> Chain:
+def copy_log(source: str, target: str | Path, expect: str | None = None) -> Chain:
     """Copy a log to an empty database, and return its hashes.
 
     Parameters
@@ -31,23 +31,18 @@ def copy_to(source: str, target: str | Path, expect: str | None = None) -> Chain
     source : str
         The database to copy; a service may write to it.
     target : path or str
-        A new SQLite file, or an empty database of PostgreSQL.
+        A new SQLite file, which is there when it is whole, or an empty database of PostgreSQL.
     expect : str or None
         NUMBER:HASH of an event that must be there.
     """
-    if "://" not in str(target):
-        return copy_to_file(source, Path(target), expect)
-    with contextlib.closing(Database(target)) as store:
-        if next(store.read(), None) is not None:
-            raise ValueError("there is a log already; name an empty database")
-        return _copy(source, store, expect)
-
-
-def copy_to_file(source: str, target: Path, expect: str | None = None) -> Chain:
-    """Copy a log to a new SQLite file, which is there when it is whole."""
-    if target.exists():
+    if "://" in str(target):
+        with contextlib.closing(Database(target)) as store:
+            if next(store.read(), None) is not None:
+                raise ValueError("there is a log already; name an empty database")
+            return _copy(source, store, expect)
+    if Path(target).exists():
         raise ValueError(f"{target}: there is something already; name a new file")
-    with whole_file(target) as file:
+    with whole_file(Path(target)) as file:
         with contextlib.closing(Database(file)) as store:
             chain = _copy(source, store, expect)
         file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
@@ -138,5 +133,5 @@ class Follower:
         except urllib.error.HTTPError as error:
             error.close()
             raise SourceError(f"the service answers {error.code}; the token must have the role follower") from None
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, RecursionError, TypeError, ValueError) as error:
             raise SourceError(f"the service cannot be read: {type(error).__name__}") from None

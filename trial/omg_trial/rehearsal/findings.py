@@ -54,11 +54,10 @@ def analyse(player: Player, level: float = 0.95) -> list[Estimated]:
         found += _beside(treatment_effect(trial, table, action, by="state"), by_state, level)
     learning = np.ones(len(table), dtype=bool) if "arm" not in table else (table["arm"] != "control").to_numpy()
     fixed = fixed_means(player, table)
-    done = [len(trial.actions) if name is None else trial.actions.index(name) for name in _none(table["action"])]
+    names = (*trial.actions, "")  # the last one for nothing at all
+    done = [names.index(name) for name in table["action"].fillna("")]
     drawn = np.isfinite(chances).all(axis=1)
-    played = np.where(
-        drawn, (np.nan_to_num(chances) * means[:, :-1]).sum(axis=1), means[np.arange(len(table)), np.array(done)]
-    )
+    played = np.where(drawn, (np.nan_to_num(chances) * means[:, :-1]).sum(axis=1), means[np.arange(len(table)), done])
     gain = played[learning].mean() - fixed[learning].mean()
     found += _beside(earned(trial, table), [fixed[learning].mean(), gain], level)
     if not learning.all():
@@ -91,7 +90,3 @@ def fixed_means(player: Player, table: pandas.DataFrame) -> FloatArray:
 def _beside(estimate: ClusteredEstimate, truths: list[float], level: float) -> list[Estimated]:
     rows = zip(estimate.names, estimate.values, estimate.interval(level), truths, strict=True)
     return [Estimated(name, float(value), *map(float, (*ends, truth))) for name, value, ends, truth in rows]
-
-
-def _none(values: pandas.Series) -> list[str | None]:
-    return [value if isinstance(value, str) else None for value in values]

@@ -22,7 +22,7 @@ from omg_trial.trial_file.explain import counted
 from omg_trial.trial_file.trial import Trial
 
 EPISODES = 2
-"""Episodes of each person if nobody says how many days: what comes of the first is learned before the second."""
+"""Episodes of each person: what comes of the first is learned before the second."""
 
 
 class Rehearsal(NamedTuple):
@@ -45,8 +45,8 @@ class Rehearsal(NamedTuple):
     """What else has happened, by its name."""
 
 
-def rehearse(trial: Trial, *, people: int = 20, days: int | None = None, seed: int = 0) -> Rehearsal:
-    """Play a trial in memory, in which nothing goes wrong; it begins on a Monday.
+def rehearse(trial: Trial, *, people: int = 20) -> Rehearsal:
+    """Play two episodes of everybody in memory, in which nothing goes wrong; the trial begins on a Monday.
 
     Parameters
     ----------
@@ -54,10 +54,6 @@ def rehearse(trial: Trial, *, people: int = 20, days: int | None = None, seed: i
         The trial to rehearse.
     people : int, default 20
         Number of people, with contexts at random, who react by `simple_model`.
-    days : int, optional
-        Number of days; by default, everybody has two episodes.
-    seed : int, default 0
-        Seed of everything, of the actions too.
 
     Examples
     --------
@@ -65,9 +61,8 @@ def rehearse(trial: Trial, *, people: int = 20, days: int | None = None, seed: i
     >>> rehearse(Trial.parse(EXAMPLE), people=3).decisions
     12
     """
-    length = math.ceil(EPISODES * trial.space.horizon / decisions_per_day(trial)) if days is None else days
-    model, store = simple_model(trial, seed), FlakyDatabase(":memory:")
-    player = Player(trial, store, model, Script(), people=people, days=length, seed=seed)
+    days = math.ceil(EPISODES * trial.space.horizon / decisions_per_day(trial))
+    player = Player(trial, FlakyDatabase(":memory:"), simple_model(trial), Script(), people=people, days=days, seed=0)
     player.play()
     return summarise(player)
 

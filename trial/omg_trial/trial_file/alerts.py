@@ -11,38 +11,26 @@ import urllib.parse
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from omg_trial.trial_file.kinds import TimeOfDay
+from omg_trial.trial_file.kinds import TimeOfDay, must
 from omg_trial.trial_file.table import FileTable
 
 
-def _text(pattern: str, rule: str) -> AfterValidator:
-    """Return the check of a text that must have this form."""
-
-    def check(value: str) -> str:
-        if not re.fullmatch(pattern, value):
-            raise ValueError(rule)
-        return value
-
-    return AfterValidator(check)
+def _is_url(text: str) -> bool:
+    parts = urllib.parse.urlsplit(text)
+    return bool(parts.scheme in ("http", "https") and parts.hostname and not parts.username and not parts.query)
 
 
-def _is_address(value: str) -> str:
-    parts = urllib.parse.urlsplit(value)
-    is_url = parts.scheme in ("http", "https") and parts.hostname and not parts.username and not parts.query
-    if not is_url and not re.fullmatch(_KEPT, value):
-        raise ValueError("give https://... without a password or a query, env:NAME or file:PATH")
-    return value
-
-
-_KEPT = r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+"
-Reference = Annotated[
-    str, _text(_KEPT, "the log holds this file: give env:NAME or file:PATH, and keep the secret there")
-]
-Webhook = Annotated[str, AfterValidator(_is_address)]
-Address = Annotated[str, _text(r"[^\s@<>,;]+@[^\s@<>,;]+", "give an e-mail address such as team@example.org")]
-Server = Annotated[str, _text(r"[A-Za-z0-9.-]+:[0-9]{1,5}", "give HOST:PORT, such as mail.example.org:587")]
+_is_kept = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+").fullmatch
+_is_mail = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+").fullmatch
+_is_server = re.compile(r"[A-Za-z0-9.-]+:[0-9]{1,5}").fullmatch
+_URL_RULE = "give https://... without a password or a query, env:NAME or file:PATH"
+_SECRET_RULE = "the log holds this file: give env:NAME or file:PATH, and keep the secret there"
+Webhook = Annotated[str, must(lambda text: _is_url(text) or _is_kept(text), _URL_RULE)]
+Reference = Annotated[str, must(_is_kept, _SECRET_RULE)]
+Address = Annotated[str, must(_is_mail, "give an e-mail address such as team@example.org")]
+Server = Annotated[str, must(_is_server, "give HOST:PORT, such as mail.example.org:587")]
 
 
 class Alerts(FileTable):

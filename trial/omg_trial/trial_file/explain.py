@@ -133,10 +133,9 @@ def _rules(trial: Trial) -> Iterator[str]:
     for word, limits in (("most", trial.limits.most), ("least", trial.limits.least)):
         if limits:
             yield f"At {word}, for each person and week, without exception: {_counts(trial.actions, limits)}."
-    later = trial.window is not None or trial.limits.least or trial.replan
-    if trial.offline and trial.allowances and trial.limits.any and not later:
+    if trial.grants_allowances:
         yield "An app may go on with an episode without a network until the person's week ends, by an allowance."
-    elif later or trial.limits.any:
+    elif trial.steps_may_differ:
         yield "An app needs a network for every decision, because rules may change it."
     elif trial.offline:
         yield "An app may go on with an episode without a network: it has all actions from the beginning."

@@ -10,32 +10,26 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 
 
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not names or len(set(names)) < len(names):
-        raise ValueError("give at least one name, and each only once")
-    return names
+def must(fit: Callable[[Any], object], rule: str) -> AfterValidator:
+    """Return the check of a value for which `fit` must be true; `rule` is what the error says."""
+
+    def check(value: Any) -> Any:
+        if not fit(value):
+            raise ValueError(rule)
+        return value
+
+    return AfterValidator(check)
 
 
-def _printable(text: str) -> str:
-    if not text.strip() or not text.isprintable():
-        raise ValueError("use printable characters, and not only spaces")
-    return text
-
-
-def _increasing(pair: tuple[float, float]) -> tuple[float, float]:
-    if not pair[0] < pair[1]:
-        raise ValueError("give [low, high] with low < high")
-    return pair
-
-
-def _known_zone(name: str) -> str:
+def _is_zone(name: str) -> bool:
     try:
-        if name in ("localtime", "posixrules"):  # those of the machine, which another one does not share
-            raise ValueError
-        zoneinfo.ZoneInfo(name)
+        return bool(zoneinfo.ZoneInfo(name)) and name not in _OF_MACHINE
     except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
-        raise ValueError("give a time zone such as Europe/Berlin") from None
-    return name
+        return False
+
+
+_OF_MACHINE = ("localtime", "posixrules")
+"""Zones that another machine does not share."""
 
 
 def _iso(kind: type[Any], rule: str, fits: Callable[[Any], bool] = lambda _: True) -> Callable[[Any], Any]:
@@ -73,9 +67,12 @@ _moment = _iso(
 )
 
 
+_DISTINCT = must(lambda names: 0 < len(set(names)) == len(names), "give at least one name, and each only once")
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Names = Annotated[tuple[Name, ...], Field(strict=False), AfterValidator(_distinct)]
-Pair = Annotated[tuple[float, float], Field(strict=False), AfterValidator(_increasing)]
+Names = Annotated[tuple[Name, ...], Field(strict=False), _DISTINCT]
+Pair = Annotated[
+    tuple[float, float], Field(strict=False), must(lambda pair: pair[0] < pair[1], "give [low, high] with low < high")
+]
 Cross = Annotated[tuple[str, str], Field(strict=False)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=0, le=10**6)]
@@ -84,9 +81,9 @@ Positive = Annotated[float, Field(gt=0.0, le=1e6)]
 Seconds = Annotated[float, Field(ge=0.0)]
 Hours = Annotated[float, Field(ge=0.0, le=1e5)]
 Megabytes = Annotated[float, Field(ge=0.0)]
-Printable = AfterValidator(_printable)
+Printable = must(lambda text: text.strip() and text.isprintable(), "use printable characters, and not only spaces")
 PrintableName = Annotated[Name, Printable]
-Zone = Annotated[str, AfterValidator(_known_zone)]
+Zone = Annotated[str, must(_is_zone, "give a time zone such as Europe/Berlin")]
 DayText = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", examples=["2026-11-02"]), text_of(_day)]
 MomentText = Annotated[str, Field(max_length=40, examples=["2026-11-02T09:00:00+01:00"]), text_of(_moment)]
 Day = Annotated[datetime.date, BeforeValidator(_day)]

@@ -215,6 +215,20 @@ class Trial:
         found = [label == context for label in self.labels] if self.features is None else self.features(context)
         return np.asarray(found, dtype=np.float64)
 
+    @property
+    def steps_may_differ(self) -> bool:
+        """Whether a step may be decided in another way than by the policy that its episode began with."""
+        return bool(self.replan or self.window or self.limits.any)
+
+    @property
+    def grants_allowances(self) -> bool:
+        """Whether an app may act without a network although the week has limits.
+
+        Not with a window or new models for each step, nor with a least number: to assume the worst does not keep it.
+        """
+        later = self.window or self.limits.least or self.replan
+        return bool(self.offline and self.allowances and self.limits.any and not later)
+
     def action_name(self, action: int | None) -> str | None:
         """Return the name of an action; None if nothing was done."""
         return None if action is None else self.actions[action]

@@ -20,7 +20,6 @@ import numpy as np
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.theory.ceiling.ceiling import DELTA, RegretCeiling
 from omg_cmdp.validation import FloatArray
-from omg_trial.decisions import steps_may_differ
 from omg_trial.desk import Desk
 from omg_trial.log.events import Event
 from omg_trial.rules import moment
@@ -77,9 +76,8 @@ class LossWatch:
         self._ceiling = RegretCeiling(self.trial.agent(), delta=DELTA, **told)
         self._open: dict[int, FloatArray] = {}
         self._closed: list[tuple[int, datetime.datetime]] = []
-        self._most: list[float] = []
-        self._settled: list[float] = []
-        self._times: list[datetime.datetime] = []
+        self._judged: list[tuple[datetime.datetime, float, float]] = []
+        """When each episode was closed, what it lost at most, and the share of it that is settled."""
         self._withdrawn = 0
 
     def collect(self, desk: Desk) -> None:
@@ -110,45 +108,42 @@ class LossWatch:
     def look(self, view: TrialView) -> Losses:
         """Judge the episodes that were closed since, and return what was lost at most."""
         with self._lock:  # the page, the metrics and the checks may look at the same time
-            return self._look(view)
+            left = len(view.state.withdrawn) + 2 * len(view.state.erased)  # who has withdrawn may be erased later
+            if left > self._withdrawn and self._judged:
+                self.read = 0  # as if they had never been there: the log is read again
+                self._begin()
+            self._withdrawn = left
+            waiting, self._closed = self._closed, []
+            for number, time in waiting:
+                policy, record = self._open.pop(number, None), view.state.episodes.get(number)
+                example = None if record is None else record.example(None)
+                if policy is not None and record is not None and example is not None:
+                    path = example.trajectory(view.trial.context(record.context))
+                    followed = all(each.probability is not None for each in record.choices.values())
+                    self._judged.append((time, *self._judge(policy, path, followed)))
+            return self._summary(view.now)
 
-    def _look(self, view: TrialView) -> Losses:
-        left = len(view.state.withdrawn) + 2 * len(view.state.erased)  # who has withdrawn may be erased later
-        if left > self._withdrawn and self._times:
-            self.read = 0  # as if they had never been there: the log is read again
-            self._begin()
-        self._withdrawn = left
-        waiting, self._closed = self._closed, []
-        for number, time in waiting:
-            policy, record = self._open.pop(number, None), view.state.episodes.get(number)
-            example = None if record is None else record.example(None)
-            if policy is not None and record is not None and example is not None:
-                path = example.trajectory(view.trial.context(record.context))
-                self._judge(policy, path, all(each.probability is not None for each in record.choices.values()))
-                self._times.append(time)
-        return self._summary(view.now)
-
-    def _judge(self, policy: FloatArray, path: Trajectory, followed: bool) -> None:
+    def _judge(self, policy: FloatArray, path: Trajectory, followed: bool) -> tuple[float, float]:
+        """Return what an episode lost at most, and the share of it that is settled; learn from it."""
         low, high = self.trial.reward_range
         most, settled = self.trial.space.horizon * (high - low), 0.0
-        if not steps_may_differ(self.trial):  # else nothing can be said, and nothing is computed
+        if not self.trial.steps_may_differ:  # else nothing can be said, and nothing is computed
             if followed:
                 lost = self._ceiling.loss(path.context, policy)
                 most, settled = min(most, lost.most), lost.settled
             self._ceiling.learn(path)
-        self._most.append(most)
-        self._settled.append(settled)
+        return most, settled
 
     def _summary(self, now: datetime.datetime) -> Losses:
         reason = self._ceiling.reason
-        if steps_may_differ(self.trial):
+        if self.trial.steps_may_differ:
             reason = "rules or new models may change what is played within an episode"
-        most, settled = np.array(self._most), np.array(self._settled)
-        lately = np.array([time > now - WEEK for time in self._times], dtype=np.bool_)
         if reason:
-            return Losses(len(most), math.inf, math.inf, 0.0, reason)
-        share = float(settled[-10:].mean()) if len(settled) else 0.0
-        return Losses(len(most), float(most.sum()), float(most[lately].sum()), share, "")
+            return Losses(len(self._judged), math.inf, math.inf, 0.0, reason)
+        total = sum(most for _, most, _ in self._judged)
+        week = sum(most for time, most, _ in self._judged if time > now - WEEK)
+        last = [settled for _, _, settled in self._judged[-10:]]
+        return Losses(len(self._judged), total, week, sum(last) / max(len(last), 1), "")
 
 
 def watch(desk: Desk, process: Process) -> TrialView:

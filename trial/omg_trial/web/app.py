@@ -13,8 +13,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from omg_trial.contract import KeyedCall, OlderLog, Refusal, answers, describe_problem
-from omg_trial.contract.models import read_fields, read_target
+from omg_trial.contract import KeyedCall, OlderLog, Refusal, answers
+from omg_trial.contract.models import describe_problem, read_fields, read_target
 from omg_trial.desk import Desk
 from omg_trial.handlers.episodes import show_policy
 from omg_trial.log.database import StoreError
