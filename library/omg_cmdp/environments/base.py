@@ -9,12 +9,10 @@ import operator
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, keyed
 from omg_cmdp.fingerprints import UNTOLD, fingerprint
 from omg_cmdp.jit import Lazy
-from omg_cmdp.mdp.budgets import Budgets
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.limits import CostLimits, limits_of
@@ -57,10 +55,6 @@ class ContextualMDP(Environment, abc.ABC):
     def draw_reward(self, mean: float, uniform: float) -> float:
         """Return a reward in [0, 1] with the given mean, from one uniform number."""
         return float(uniform < mean)
-
-    def draw_cost(self, mean: float, uniform: float) -> float:
-        """Return a cost with the given mean, from one uniform number: by default the mean itself."""
-        return mean
 
     def truth(self, context: Context) -> Truth:
         """Return the true MDP and its optimum; those of recent contexts are kept."""
@@ -115,15 +109,5 @@ class ContextualMDP(Environment, abc.ABC):
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
             in_range("rewards", earned, 0.0, 1.0)
-        paid = None if truth.limits is None else self._paid(truth.limits, states[:-1], actions, generator)
+        paid = None if truth.limits is None else truth.limits.means(states[:-1], actions)
         return Episode.of_arrays(known, states, actions, earned, propensities, horizon, costs=paid)
-
-    def _paid(
-        self, limits: Budgets, states: NDArray[np.int64], actions: NDArray[np.int64], generator: np.random.Generator
-    ) -> FloatArray:
-        """Return what the steps cost, (J, H)."""
-        means = limits.means(states, actions)
-        if type(self).draw_cost is ContextualMDP.draw_cost:
-            return means
-        pairs = zip(means.ravel().tolist(), generator.random(means.size).tolist(), strict=True)
-        return float_table("costs", [self.draw_cost(mean, uniform) for mean, uniform in pairs]).reshape(means.shape)

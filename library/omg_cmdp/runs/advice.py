@@ -28,7 +28,7 @@ from omg_cmdp.planning.solution import Status
 from omg_cmdp.runs.display import advice_html, advice_text
 from omg_cmdp.runs.pictures import draw_advice
 from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
-from omg_cmdp.validation import FloatArray, instance_of, integer, listed, seed_number
+from omg_cmdp.validation import FloatArray, instance_of, listed, seed_number
 
 if TYPE_CHECKING:
     import pandas
@@ -261,11 +261,11 @@ def _chosen(name: str, given: Iterable[int] | None, allowed: Indices, rule: str)
     """Return the entries of `given`, each among those allowed; by default all of these."""
     if given is None:
         return allowed
-    entries = listed(name, given)
-    known = set(allowed.tolist())
-    if not entries or not all(type(each) is not bool and each in known for each in entries):
+    entries, known = listed(name, given), set(allowed.tolist())
+    whole = all(isinstance(each, (int, np.integer)) and type(each) is not bool for each in entries)
+    if not entries or not whole or not known.issuperset(entries):
         raise ValueError(f"`{name}` must list at least one number, each {rule}, got {entries!r:.60}")
-    return np.array([integer(name, each, 0) for each in entries], dtype=np.int64)
+    return np.array(entries, dtype=np.int64)
 
 
 def _named(argument: str, names: Sequence[str], numbers: Indices) -> Any:

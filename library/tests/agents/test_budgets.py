@@ -180,18 +180,10 @@ def test_learned_costs_come_near_the_true_ones(seed):
     assert agent.limits(0).charged(occupancy) == pytest.approx(world.truth(0).limits.charged(occupancy), abs=0.1)
 
 
-def test_costs_are_paid_as_the_table_says_unless_they_are_drawn(seed, rng):
+def test_costs_are_paid_as_the_table_says(seed, rng):
     world = Reminders(seed)
     episode = world.sample(0, np.full((4, 3, 3), 1.0 / 3.0), rng)
     assert np.array_equal(episode.costs[0], world.costs[0, episode.states[:-1], episode.actions])
-
-    class Noisy(Reminders):
-        def draw_cost(self, mean, uniform):
-            return 2.0 * mean * uniform
-
-    noisy = [Noisy(seed).sample(0, np.full((4, 3, 3), 1.0 / 3.0), rng) for _ in range(500)]
-    errors = [each.costs[0] - world.costs[0, each.states[:-1], each.actions] for each in noisy]
-    assert abs(np.mean(errors)) <= 5.0 * np.std(errors) / np.sqrt(np.size(errors))
 
 
 def test_an_agent_that_learns_costs_must_be_told_them(seed):

@@ -172,6 +172,8 @@ def test_a_table_has_names_where_they_are_given():
         ({"steps": [3]}, r"`steps` must list .* below the horizon, got \[3\]"),
         ({"steps": []}, "`steps` must list at least one number"),
         ({"steps": [True]}, "`steps` must list"),
+        ({"steps": [1.0]}, "`steps` must list"),
+        ({"steps": np.zeros((1, 2), dtype=int)}, "`steps` must list"),
         ({"states": 1}, "`states` must be a list, got int"),
         ({"seed": -1}, "`seed` must be an integer of at least 0, got -1"),
         ({"agent": None}, "`agent` must be"),

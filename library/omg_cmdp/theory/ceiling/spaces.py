@@ -20,7 +20,6 @@ from omg_cmdp.theory.ceiling.linear import Ellipsoids
 from omg_cmdp.theory.ceiling.listed import ListedFunctions
 from omg_cmdp.theory.ceiling.sets import VersionSpace
 from omg_cmdp.theory.ceiling.unions import Union
-from omg_cmdp.validation import FloatArray
 
 
 def is_known(oracle: Oracle) -> bool:
@@ -36,11 +35,7 @@ def version_space(oracle: Oracle, delta: float) -> VersionSpace | None:
     of_rewards = isinstance(oracle, RewardOracle)
     if isinstance(oracle, (FiniteRewards, FiniteDynamics, KnownRewards, KnownDynamics)):
         prepare = oracle.forecasters.prepare
-
-        def functions(context: Keyed) -> FloatArray:
-            return prepare(context).tables
-
-        return ListedFunctions(functions, delta, of_rewards=of_rewards)
+        return ListedFunctions(lambda context: prepare(context).tables, delta, of_rewards=of_rewards)
     if isinstance(oracle, CountRewards):
         tables, states, actions = oracle.forecasters.visits.shape
         possible = np.ones((states, actions, 2))
