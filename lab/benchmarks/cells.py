@@ -17,7 +17,15 @@ EPISODES = 1000
 
 BANDIT = {"rewards": "counts", "dynamics": "known"}
 REGRESSION = {"rewards": "linear", "dynamics": "known"}
-LAKE = {"rewards": "linear", "dynamics": "basis"}
+MIXED = {"rewards": "linear", "dynamics": "basis"}
+LAKE = {
+    "kind": "gymnasium",
+    "id": "FrozenLake-v1",
+    "contexts": [0.4, 0.5, 0.6, 0.7, 0.8, 0.9],
+    "arguments": "success_rate",
+    "horizon": 100,
+    "episodes": 300,
+}
 ROOM = {"kind": "noisy_room", "episodes": 1000}
 
 LEARNED: dict[str, dict[str, Any]] = {
@@ -41,9 +49,8 @@ LEARNED: dict[str, dict[str, Any]] = {
         "episodes": 500,
         "oracles": {"rewards": "known", "dynamics": "counts"},
     },
-    "frozen lake": {"kind": "frozen_lake", "episodes": 300, "oracles": LAKE},
-    "frozen lake, one return": {"kind": "frozen_lake", "episodes": 300, "oracles": LAKE, "return_range": "world"},
-    "cliff": {"kind": "cliff_walking", "episodes": 300, "oracles": "counts"},
+    "frozen lake": {**LAKE, "oracles": MIXED},
+    "frozen lake, one return": {**LAKE, "oracles": MIXED, "return_range": [0.0, 1.0]},
     **{
         name: {"kind": "classification", "dataset": name, "episodes": episodes, "oracles": REGRESSION}
         for name, episodes in (("iris", 500), ("wine", 500), ("breast_cancer", 500), ("digits", 1500))

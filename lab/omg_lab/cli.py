@@ -221,7 +221,7 @@ def _execute(plan: StudyPlan, directory: Path, workers: int | None, *, as_json: 
     try:
         with RunDisplay(Console(quiet=True, force_terminal=False) if as_json or quiet else console, tasks) as display:
             if tasks:
-                engines.of_workers(workers).run(tasks, store, display)
+                engines.play_all(tasks, store, display, workers=workers)
     except KeyboardInterrupt:
         print_line(Console(stderr=True), "stopped; the same command continues from here")
         raise typer.Exit(130) from None

@@ -78,7 +78,7 @@ def compare(
     from omg_cmdp.documents import FileError
     from omg_lab.studies.config import checked_plan
     from omg_lab.studies.directory import open_study
-    from omg_lab.studies.engines import Serial
+    from omg_lab.studies.engines import play_here
     from omg_lab.studies.outside.folder import Folder
     from omg_lab.studies.results import load
     from omg_lab.studies.runner import Event, Progress
@@ -114,7 +114,7 @@ def compare(
         store = open_study(plan, directory)
         try:
             with bar:
-                Serial().run(tasks, store, report)
+                play_here(tasks, store, report)
         except KeyboardInterrupt:
             finished = Counter(task.seed for task in tasks if store.is_finished(task.name))
             if len(plan.agents) not in finished.values():

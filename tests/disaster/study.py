@@ -6,7 +6,7 @@ from pathlib import Path
 
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
-from omg_lab.studies.engines import Serial
+from omg_lab.studies.engines import play_here
 from omg_lab.studies.results import load
 from omg_lab.studies.store import StudyStore
 from trial.tests.disaster import cuts, nth
@@ -34,7 +34,7 @@ def record_study(seed):
         plan = read_plan(STUDY, name="small")
         store = open_study(plan, Path(os.path.realpath(folder)))
         cut.promise(functools.partial(check_study, text=STUDY))
-        Serial().run(plan.tasks(), store, lambda event: None)
+        play_here(plan.tasks(), store, lambda event: None)
     return cut
 
 
@@ -52,7 +52,7 @@ def check_study(folder, go_on=False, text=STUDY):
     if not go_on:
         return []
     plan = read_plan(text, name="small")
-    Serial().run(plan.tasks(), open_study(plan, Path(folder)), lambda event: None)
+    play_here(plan.tasks(), open_study(plan, Path(folder)), lambda event: None)
     found = load(folder)
     return [f"run {run} failed" for run in found.failed["run"]] + ["runs are missing"] * (
         len(found.runs) < len(plan.tasks())
@@ -64,7 +64,7 @@ def study_acts(folder):
     plan = read_plan(STUDY.replace("episodes = 40", "episodes = 20"), name="small")
 
     def act():
-        Serial().run(plan.tasks(), open_study(plan, folder), lambda event: None)
+        play_here(plan.tasks(), open_study(plan, folder), lambda event: None)
 
     return act, lambda: check_study(folder)
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, frozen
+from omg_cmdp.validation import FloatArray, frozen, one_of
 from omg_lab.worlds.base import OneState, streams, vector
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ DATASETS = ("breast_cancer", "digits", "iris", "wine")
 
 def examples(dataset: str) -> tuple[FloatArray, NDArray[np.int64]]:
     """Return the features (n, d + 1) of all examples, scaled, with a constant, and their classes (n,)."""
-    if dataset not in DATASETS:
-        raise ValueError(f"`dataset` must be one of {', '.join(DATASETS)}, got {dataset!r:.60}")
+    one_of("dataset", dataset, DATASETS)
     try:
         from sklearn import datasets
     except ImportError as error:

@@ -141,7 +141,7 @@ def _of(kind: type, words: str) -> Callable[[str, Any], Any]:
     return check
 
 
-_text, _switch, _table = _of(str, "text"), _of(bool, "true or false"), _of(dict, "a table")
+_text, _switch = _of(str, "text"), _of(bool, "true or false")
 
 
 def _name(key: str, value: Any) -> str:

@@ -15,7 +15,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from multiprocessing import connection, get_context, resource_tracker
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 from omg_cmdp.documents import FileError
 from omg_cmdp.jit import one_thread
@@ -35,54 +35,55 @@ THREADS = dict.fromkeys(
 """The environment of a worker: one thread for every numerical library; the last is Apple's."""
 
 
-@final
-class Serial:
-    """One run after another, in this process."""
+def play_all(tasks: Sequence[Task], store: StudyStore, report: Report, *, workers: int | None = None) -> None:
+    """Play all `tasks` with this number of processes, by default one for each core, and report what happens.
 
-    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
-        """Play all `tasks` in order, and report what happens. Errors of runs are stored, not raised."""
-        with one_thread():
-            for task in tasks:
-                play(task, store, report)
+    Errors of runs are stored, not raised.
+    """
+    count = workers or cores()
+    if count == 1:
+        play_here(tasks, store, report)
+    else:
+        play_in_workers(tasks, store, report, count)
 
 
-@final
-class Local:
-    """Several processes on this machine."""
+def play_here(tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
+    """Play one run after another, in this process."""
+    with one_thread():
+        for task in tasks:
+            play(task, store, report)
 
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
 
-    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
-        """Play all `tasks`; if a worker dies, a new one continues its run."""
-        waiting = collections.deque(tasks)
-        losses: collections.Counter[tuple[str, int]] = collections.Counter()
-        busy: dict[Any, _Worker] = {}
-        idle: list[_Worker] = []
-        try:
-            while waiting or busy:
-                while waiting and len(busy) < self.workers:
-                    worker = idle.pop() if idle else _Worker(store)
-                    worker.send(waiting.popleft())
-                    busy[worker.pipe] = worker
-                for pipe in connection.wait(list(busy)):
-                    worker = busy[pipe]
-                    event = worker.receive()
-                    if isinstance(event, FileError):
-                        raise event
-                    if event is None:
-                        del busy[pipe]
-                        worker.kill()
-                        event = _count_loss(worker.task, store, losses)
-                        if isinstance(event, Lost):
-                            waiting.appendleft(worker.task)
-                    elif not isinstance(event, (Progress, Waiting)):
-                        idle.append(busy.pop(pipe))
-                    report(event)
-        finally:
-            # A run may be stopped at any moment: it continues from its checkpoint.
-            for worker in [*idle, *busy.values()]:
-                worker.kill()
+def play_in_workers(tasks: Sequence[Task], store: StudyStore, report: Report, workers: int) -> None:
+    """Play several runs at a time, in processes on this machine; if a worker dies, a new one continues its run."""
+    waiting = collections.deque(tasks)
+    losses: collections.Counter[tuple[str, int]] = collections.Counter()
+    busy: dict[Any, _Worker] = {}
+    idle: list[_Worker] = []
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < workers:
+                worker = idle.pop() if idle else _Worker(store)
+                worker.send(waiting.popleft())
+                busy[worker.pipe] = worker
+            for pipe in connection.wait(list(busy)):
+                worker = busy[pipe]
+                event = worker.receive()
+                if isinstance(event, FileError):
+                    raise event
+                if event is None:
+                    del busy[pipe]
+                    worker.kill()
+                    event = _count_loss(worker.task, store, losses)
+                    if isinstance(event, Lost):
+                        waiting.appendleft(worker.task)
+                elif not isinstance(event, (Progress, Waiting)):
+                    idle.append(busy.pop(pipe))
+                report(event)
+    finally:
+        # A run may be stopped at any moment: it continues from its checkpoint.
+        for worker in [*idle, *busy.values()]:
+            worker.kill()
 
 
 def _count_loss(task: Task, store: StudyStore, losses: collections.Counter[tuple[str, int]]) -> Lost | Failed:
@@ -151,12 +152,6 @@ def _serve(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
                 play(task, StudyStore(directory), report)
             except FileError as error:  # about the study's files: it ends the study
                 report(error)
-
-
-def of_workers(workers: int | None) -> Serial | Local:
-    """Return the engine with this number of processes; by default one for each core."""
-    count = workers or cores()
-    return Serial() if count == 1 else Local(count)
 
 
 def cores() -> int:

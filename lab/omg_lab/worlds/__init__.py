@@ -18,8 +18,6 @@ from omg_lab.worlds.budgeted.side_effects import SideEffects as SideEffects
 from omg_lab.worlds.corridor import Corridor as Corridor
 from omg_lab.worlds.decoy import Decoy as Decoy
 from omg_lab.worlds.deep_sea import DeepSea as DeepSea
-from omg_lab.worlds.gymnasium.cliff_walking import CliffWalking as CliffWalking
-from omg_lab.worlds.gymnasium.frozen_lake import FrozenLake as FrozenLake
 from omg_lab.worlds.linear import LinearWorld as LinearWorld
 from omg_lab.worlds.lock import CombinationLock as CombinationLock
 from omg_lab.worlds.long_decoy import LongDecoy as LongDecoy

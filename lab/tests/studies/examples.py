@@ -10,7 +10,7 @@ import pandas
 
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
-from omg_lab.studies.engines import Serial
+from omg_lab.studies.engines import play_here
 from omg_lab.studies.results import load
 from omg_lab.studies.store import StudyStore
 
@@ -53,7 +53,7 @@ def small_plan(**changes):
 def run_study(text, directory):
     """Run a study in this process, and return its results."""
     plan = read_plan(text, name="small study")
-    Serial().run(plan.tasks(), open_study(plan, directory), lambda event: None)
+    play_here(plan.tasks(), open_study(plan, directory), lambda event: None)
     return load(directory)
 
 

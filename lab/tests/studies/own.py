@@ -2,7 +2,7 @@
 
 from omg_lab.studies.config import load_plan
 from omg_lab.studies.directory import open_study
-from omg_lab.studies.engines import Serial
+from omg_lab.studies.engines import play_here
 from omg_lab.studies.results import load
 
 WORLD = '''
@@ -137,5 +137,5 @@ def write(folder, *parts, head=HEAD, agents=AGENTS):
 def run(path, directory):
     """Run a study file in this process, and return its results."""
     plan = load_plan(str(path))
-    Serial().run(plan.tasks(), open_study(plan, directory), lambda event: None)
+    play_here(plan.tasks(), open_study(plan, directory), lambda event: None)
     return load(directory)

@@ -115,13 +115,13 @@ def test_every_public_world_adversary_and_agent_is_found():
 
 def test_a_world_is_there_if_its_package_is_installed_and_only_then(monkeypatch):
     def without(package, version=importlib.metadata.version):
-        if package == "gymnasium":
+        if package == "icu-sepsis":
             raise importlib.metadata.PackageNotFoundError(package)
         return version(package)
 
     monkeypatch.setattr(importlib.metadata, "version", without)
     found = catalogue._found(World, lambda made: {}, worlds)
-    assert found.keys() == WORLDS.keys() - {"cliff_walking", "frozen_lake", "gymnasium"}
+    assert found.keys() == WORLDS.keys() - {"icu_sepsis", "reduced_sepsis", "gymnasium"}
 
 
 def test_the_packages_of_worlds_are_not_imported_to_list_them():

@@ -22,7 +22,7 @@ from omg_lab.cli import app
 from omg_lab.studies.catalogue import KINDS, Part
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
-from omg_lab.studies.engines import Serial
+from omg_lab.studies.engines import play_here
 from omg_lab.studies.journal import schema
 from omg_lab.studies.results import load
 from omg_lab.studies.runner import Failed, Finished, Waiting, play
@@ -274,7 +274,7 @@ def test_an_engine_stops_at_an_error_about_files(study):
     store = open_study(plan, study.folder)
     shutil.rmtree(store.log)
     with pytest.raises(FileError, match=r"log/decoy--iid--greedy--2-000000\.parquet cannot be written"):
-        Serial().run(plan.tasks()[-2:], store, lambda event: None)
+        play_here(plan.tasks()[-2:], store, lambda event: None)
 
 
 def forged(study, run, place, value):

@@ -11,13 +11,11 @@ from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
 from omg_lab import data, worlds
 from omg_lab.worlds import (
     Arms,
-    CliffWalking,
     CombinationLock,
     ContextualBandit,
     Corridor,
     Decoy,
     DeepSea,
-    FrozenLake,
     LongDecoy,
     LowerBound,
     Maintenance,
@@ -41,7 +39,6 @@ def found(room):
 BUDGETED = (Maintenance, Reminders, SideEffects)
 WORLDS = (*found(worlds), *BUDGETED)
 FROM_DATA = found(data)  # of other sizes, and in need of other packages
-FROM_GYMNASIUM = (CliffWalking, FrozenLake)  # the same
 FOR_TABLES = (
     Arms,
     Corridor,

@@ -11,7 +11,6 @@ from lab.tests.worlds.catalogue import (
     BUDGETED,
     FOR_TABLES,
     FROM_DATA,
-    FROM_GYMNASIUM,
     KNOWN_DYNAMICS,
     KNOWN_REWARDS,
     NOISY,
@@ -40,10 +39,10 @@ def same_tables(world, other):
 
 
 def test_every_world_is_public_and_every_public_world_is_tested():
-    """The catalogue looks into the modules of `worlds` and `data`, and lists those of Gymnasium; others show here."""
+    """The catalogue looks into the modules of `worlds` and `data`; others show here."""
     exported = {getattr(worlds, name) for name in worlds.__all__}
     public = {kind for kind in exported if inspect.isclass(kind) and issubclass(kind, World)}
-    assert public == {World, *WORLDS, *FROM_DATA, *FROM_GYMNASIUM}
+    assert public == {World, *WORLDS, *FROM_DATA}
     assert len(WORLDS) >= 13
 
 
@@ -162,7 +161,7 @@ def refuses_writes(array):
     return False
 
 
-@pytest.mark.parametrize("kind", [*WORLDS, *FROM_GYMNASIUM], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", WORLDS, ids=lambda kind: kind.__name__)
 def test_nothing_that_a_world_hands_out_can_change_it(kind, seed):
     """Whatever is an array is read-only, or the caller's own."""
     world, untouched = kind(seed=seed), kind(seed=seed)
@@ -339,7 +338,7 @@ SMALL = {
 
 @pytest.mark.parametrize(
     "kind",
-    [*WORLDS, *FROM_GYMNASIUM, *(pytest.param(each, marks=pytest.mark.slow) for each in FROM_DATA if each in SMALL)],
+    [*WORLDS, *(pytest.param(each, marks=pytest.mark.slow) for each in FROM_DATA if each in SMALL)],
     ids=lambda kind: kind.__name__,
 )
 def test_a_world_with_any_other_argument_is_told_apart(kind):
@@ -358,7 +357,7 @@ def test_a_world_with_any_other_argument_is_told_apart(kind):
     assert not text.endswith("?")
 
 
-@pytest.mark.parametrize("kind", [*WORLDS, *FROM_GYMNASIUM], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", WORLDS, ids=lambda kind: kind.__name__)
 def test_a_run_is_not_continued_in_another_world(kind, tmp_path):
     """Save a run, change one argument of the world, restore: refused, whatever it is."""
 

@@ -1,1 +1,1 @@
-"""Worlds made of Gymnasium environments, and environments made of worlds."""
+"""Gymnasium environments made of worlds."""

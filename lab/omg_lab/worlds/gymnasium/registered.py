@@ -6,8 +6,6 @@ Importing this module registers them, as `worlds.register_gymnasium()` does:
     omg_lab/LowerBound-v0   NoisyRoom-v0   RiverSwim-v0   Softmax-v0   Treatment-v0
     omg_lab/ACTG175-v0   Classification-v0   ICUSepsis-v0   ReducedSepsis-v0, which need the extras of these worlds
 
-Those that are made of Gymnasium's own environments are not among them.
-
 `gymnasium.make("omg_lab/Lock-v0", positions=3)` passes options on to the world. An observation is a dictionary of the
 state, the step and the context. A context comes with `reset(options={"context": …})`, or else one of the world's is
 drawn; the info of `reset` has it, and its optimal value V*. An episode terminates after H steps: the horizon belongs to
@@ -123,14 +121,14 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 
 
 def register_gymnasium() -> tuple[str, ...]:
-    """Register all worlds but Gymnasium's own with Gymnasium, unless they are registered; return their ids.
+    """Register all worlds with Gymnasium, unless they are registered; return their ids.
 
     >>> "omg_lab/Corridor-v0" in register_gymnasium()
     True
     """
     names = [name for name in worlds.__all__ if name not in worlds.LATE]
     kinds = [kind for name in names if isinstance(kind := getattr(worlds, name), type)]
-    ours = [kind for kind in kinds if issubclass(kind, World) and kind is not World and kind.package != "gymnasium"]
+    ours = [kind for kind in kinds if issubclass(kind, World) and kind is not World]
     ids = {_id(kind): kind.__name__ for kind in ours}
     for name, kind in ids.items():
         if name not in gymnasium.registry:
