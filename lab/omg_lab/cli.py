@@ -31,7 +31,7 @@ from omg_lab.reports.terminal import (
 from omg_lab.studies import engines
 from omg_lab.studies.config import load_plan
 from omg_lab.studies.directory import open_study
-from omg_lab.studies.export import FORMATS, export
+from omg_lab.studies.export import export
 from omg_lab.studies.outside.starter import write_starter
 from omg_lab.studies.overrides import read_overrides
 from omg_lab.studies.plan import StudyPlan
@@ -175,12 +175,11 @@ def report(directories: Annotated[list[Path], typer.Argument(metavar="DIR...")])
 @app.command("export")
 def export_results(
     directory: Directory,
-    to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The format.")] = FORMATS[0],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write; DIR/export by default.")] = None,
 ) -> None:
-    """Write the finished runs of a study in a format of other programs."""
+    """Write the log of the finished runs of a study as one CSV file."""
     with _refusing():
-        typer.echo(export(load(directory), to, out or directory / "export"))
+        typer.echo(export(load(directory), out or directory / "export"))
 
 
 @app.command()

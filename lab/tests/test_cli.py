@@ -94,7 +94,7 @@ def test_provenance_is_kept(done):
         (["audit", "NOWHERE"], "there is no study in"),
         (["report", "NOWHERE"], "there is no study in"),
         (["compare", "NOWHERE"], "there is no study in"),
-        (["export", "NOWHERE", "--to", "csv"], "there is no study in"),
+        (["export", "NOWHERE"], "there is no study in"),
         (["fly"], "No such command"),
     ],
 )
@@ -109,7 +109,7 @@ def test_bad_usage_ends_with_two_and_a_line(arguments, said, file, tmp_path):
 @pytest.mark.parametrize("command", ["audit", "compare", "export"])
 def test_before_a_run_has_finished_there_is_nothing_to_show(command, tmp_path):
     open_study(read_plan(SMALL), tmp_path)
-    result = called(command, tmp_path, *(["--to", "csv"] if command == "export" else []))
+    result = called(command, tmp_path)
     assert result.exit_code == 2
     assert "finished" in result.output
 
@@ -146,7 +146,7 @@ def test_where_no_folder_can_be_there_is_an_error_and_no_traceback(place, file, 
         assert ("UTF-8" if place == "no UTF-8" else str(out)) in result.output
     if place != "a file":
         return
-    assert called("export", out, "--to", "csv").exit_code == 2
+    assert called("export", out).exit_code == 2
 
 
 def test_nothing_that_is_shown_moves_the_terminal(file, tmp_path):
@@ -287,9 +287,8 @@ def test_a_report_is_written(done):
 
 
 def test_results_are_exported(done, tmp_path):
-    assert called("export", done, "--to", "csv", "--out", tmp_path).exit_code == 0
+    assert called("export", done, "--out", tmp_path).exit_code == 0
     assert len(pandas.read_csv(tmp_path / "log.csv")) == 8 * 60
-    assert called("export", done, "--to", "xml", "--out", tmp_path).exit_code == 2
 
 
 @pytest.mark.slow

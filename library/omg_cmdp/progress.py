@@ -133,11 +133,7 @@ def _watched() -> bool:
     """Return whether somebody may be looking: a terminal or a notebook, and not one thread of many."""
     stream = sys.stderr
     notebook = type(stream).__module__.startswith("ipykernel")
-    return threading.current_thread() is threading.main_thread() and (notebook or _terminal(stream))
-
-
-def _terminal(stream: object) -> bool:
     try:
-        return bool(stream.isatty())  # type: ignore[attr-defined]
-    except (AttributeError, ValueError):
+        return threading.current_thread() is threading.main_thread() and (notebook or stream.isatty())
+    except (AttributeError, ValueError):  # no stderr, or one that was closed
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -85,27 +85,28 @@ def whole_number(name: str, value: Any) -> int:
 
 def positive_number(name: str, value: Any) -> float:
     """Return `value` as a float in (0, ∞)."""
-    if isinstance(value, float) and 0.0 < value < np.inf:
-        return value
-    number = real_number(value)
-    if not 0.0 < number < np.inf:
-        raise ValueError(f"`{name}` must be a positive, finite number, got {value!r:.60}")
-    return number
+    return _number(name, value, "be a positive, finite number", lambda found: 0.0 < found < math.inf)
 
 
 def at_least_zero(name: str, value: Any) -> float:
     """Return `value` as a float in [0, ∞]."""
-    number = real_number(value)
-    if not number >= 0.0:
-        raise ValueError(f"`{name}` must be a number of at least 0, got {value!r:.60}")
-    return number
+    return _number(name, value, "be a number of at least 0", lambda found: found >= 0.0)
 
 
 def number(name: str, value: Any) -> float:
     """Return `value` as a float in [-∞, ∞]."""
+    return _number(name, value, "be a number", lambda found: not math.isnan(found))
+
+
+def probability(name: str, value: Any) -> float:
+    """Return `value` as a float in (0, 1)."""
+    return _number(name, value, "lie in (0, 1)", lambda found: 0.0 < found < 1.0)
+
+
+def _number(name: str, value: Any, rule: str, fits: Callable[[float], bool]) -> float:
     found = real_number(value)
-    if math.isnan(found):
-        raise ValueError(f"`{name}` must be a number, got {value!r:.60}")
+    if not fits(found):
+        raise ValueError(f"`{name}` must {rule}, got {value!r:.60}")
     return found
 
 
@@ -121,14 +122,6 @@ def real_number(value: Any) -> float:
         return math.nan
 
 
-def probability(name: str, value: Any) -> float:
-    """Return `value` as a float in (0, 1)."""
-    number = real_number(value)
-    if not 0.0 < number < 1.0:
-        raise ValueError(f"`{name}` must lie in (0, 1), got {value!r:.60}")
-    return number
-
-
 def interval(name: str, value: Any) -> tuple[float, float]:
     """Return `value` as (low, high), finite, with a finite distance."""
     try:
@@ -138,6 +131,12 @@ def interval(name: str, value: Any) -> tuple[float, float]:
     if not (low < high and math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 < 1e307):
         raise ValueError(f"`{name}` must be an interval (low, high) of finite numbers, got {value!r:.60}")
     return low, high
+
+
+def unit_scaled(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+    """Return `values` scaled from the interval `bounds` to [0, 1], nan where they are nan; a fresh array."""
+    low, high = bounds
+    return np.clip((values - low) / (high - low), 0.0, 1.0)  # rounding may leave [0, 1] by an ulp
 
 
 def return_interval(given: Any, horizon: int, reward_range: tuple[float, float]) -> tuple[float, float] | None:
@@ -184,6 +183,13 @@ def integer_vector(name: str, value: ArrayLike) -> NDArray[np.int64]:
     if array.ndim != 1 or (array.dtype == np.uint64 and (array >> 63).any()):
         raise ValueError(f"`{name}` must be a vector of integers, got {array.dtype} of shape {array.shape}")
     return array.astype(np.int64, copy=False)
+
+
+def indices(name: str, values: NDArray[np.int64], count: int) -> None:
+    """Raise unless all `values` lie in 0..count-1."""
+    outside = values[(values < 0) | (values >= count)]
+    if len(outside):
+        raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {outside[0]}")
 
 
 def one_of_shapes(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> None:

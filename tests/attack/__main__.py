@@ -1,5 +1,7 @@
 """`python -m tests.attack [NAME...] [--effort E] [--seed K]`: run the attacks, ten minutes for all of them at effort 1.
 
+`python -m tests.attack readers --minutes M` goes on for as long as that.
+
 An attack is a module of this folder with a function `attack(effort, seed) -> Outcome`. Effort 1 is what `make attack`
 spends; the tests run a small share of it.
 """
@@ -21,9 +23,9 @@ ATTACKS = sorted(
 )
 
 
-def run(name: str, effort: float, seed: int) -> Outcome:
+def run(name: str, effort: float, seed: int, **more: float) -> Outcome:
     """Run one attack."""
-    outcome: Outcome = importlib.import_module(f"tests.attack.{name}").attack(effort, seed)
+    outcome: Outcome = importlib.import_module(f"tests.attack.{name}").attack(effort, seed, **more)
     return outcome
 
 
@@ -33,13 +35,17 @@ def main() -> int:
     command.add_argument("names", nargs="*", choices=[*ATTACKS, []], metavar="NAME", help=", ".join(ATTACKS))
     command.add_argument("--effort", type=float, default=1.0)
     command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--minutes", type=float, help="time for `readers`, in the place of its effort")
     asked = command.parse_args()
+    more = {"readers": {"minutes": asked.minutes}} if asked.minutes else {}
     broken = 0
     for name in asked.names or ATTACKS:
         began = time.monotonic()
-        outcome = run(name, asked.effort, asked.seed)
+        outcome = run(name, asked.effort, asked.seed, **more.get(name, {}))
         broken += len(outcome.broken)
-        print(f"{name}: {outcome.tried} tried, {len(outcome.broken)} broken, {time.monotonic() - began:.0f} s")
+        counts = "".join(f", {count} {what}" for what, count in outcome.counts.items())
+        seconds = time.monotonic() - began
+        print(f"{name}: {outcome.tried} tried, {len(outcome.broken)} broken{counts}, {seconds:.0f} s")
         for line in outcome.broken[:20]:
             print(f"  {line}")
     return broken > 0

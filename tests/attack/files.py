@@ -188,7 +188,7 @@ def _fault(plan: Path, study: Path, may_name: list[Path], whole: object) -> str 
 
 def _exported(study: Path) -> tuple[int, str]:
     """Return the exit code of an export, and what it wrote, without seconds, or said."""
-    code, said = _called("export", study, "--to", "csv", "--out", study / "export")
+    code, said = _called("export", study, "--out", study / "export")
     if code:
         return code, said
     table = pandas.read_csv(study / "export" / "log.csv")

@@ -9,25 +9,34 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import itertools
 import json
 import random
 import resource
 import tempfile
+import time
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
 
 import omg_cmdp as omg
-from lab.tests.studies.examples import SMALL
+from lab.tests.studies.examples import SMALL, run_study
 from omg_cmdp.persistence import AGENT_FILE, pack_arrays, read_arrays, unpack_arrays, write_arrays
-from omg_lab.studies.config import load_plan
+from omg_cmdp.runs.simulate import _VERSION as RUN
+from omg_lab.studies.config import load_plan, read_plan
+from omg_lab.studies.directory import open_study
+from omg_lab.studies.engines import Serial
+from omg_lab.studies.results import load
+from omg_lab.studies.store import CHECKPOINT, FORMAT, digest_of
 from omg_trial import verify as verifier
 from omg_trial.client.outbox import Outbox
+from omg_trial.contract import Refusal
 from omg_trial.keys.ring import KeyRing
 from omg_trial.log.database import Database, StoreError
 from omg_trial.log.events import FIRST_HASH, canonical, verified
@@ -37,16 +46,21 @@ from omg_trial.snapshots import pack_state, unpack_state
 from omg_trial.state import State
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.trial import Trial
+from tests.attack.malformed.bodies import CALLS, Desks, read_answer, read_events, write_answer, write_events
 from tests.attack.malformed.judge import TooLong, in_time
-from tests.attack.malformed.mangled import CELLS, mangled_bytes, mangled_json, mangled_rows
+from tests.attack.malformed.mangled import CELLS, mangled_bytes, mangled_json, mangled_rows, mangled_value
+from tests.attack.malformed.reached import Corpus, Files, Reached
 from tests.attack.outcome import Outcome
 from tests.attack.study_files import mutated
+from tests.upgrades.make import STUDY, new_run
 from trial.tests import trials
 
 TRIES = 6000
 """At effort 1."""
 MEMORY = 2**20
 """Kilobytes that a process may grow while it reads a small file."""
+DESKS = Desks()
+RUN_FILE, CHECKPOINT_FILE = {"kind": "saved run", "version": RUN}, {"kind": CHECKPOINT, "version": FORMAT}
 SPACE = omg.Space(states=2, actions=3, horizon=4, start=[0.5, 0.5])
 FEWEST_WORDS = 3
 
@@ -90,9 +104,9 @@ def episodes() -> list[omg.Episode]:
     ]
 
 
-def forged_arrays(path: Path, draw: random.Random) -> None:
-    """Change an array of an agent's file, or its recipe, and the digest with it."""
-    arrays = read_arrays(path, **AGENT_FILE)
+def forged_arrays(path: Path, draw: random.Random, file: Mapping[str, Any] = AGENT_FILE) -> None:
+    """Change an array of a saved agent, or its recipe, and the digest with it; or of another file of arrays."""
+    arrays = read_arrays(path, kind=file["kind"], version=file["version"])
     name = draw.choice(sorted(arrays))
     array = arrays[name]
     match draw.randrange(6):
@@ -108,10 +122,11 @@ def forged_arrays(path: Path, draw: random.Random) -> None:
             array = array.copy()
             array.reshape(-1)[draw.randrange(array.size)] = draw.choice((0, -1, 10**6, 2**40))
             arrays[name] = array
-        case _:
-            recipe = "made with/recipe"
+        case _ if (recipe := "made with/recipe") in arrays:
             arrays[recipe] = np.array(mangled_json(str(arrays[recipe]), draw).replace("\x00", ""))
-    write_arrays(path, arrays, kind=AGENT_FILE["kind"], version=AGENT_FILE["version"])
+        case _ if array.dtype.kind == "U":
+            arrays[name] = np.array(mangled_json(str(array), draw).replace("\x00", ""))
+    write_arrays(path, arrays, kind=file["kind"], version=file["version"])
 
 
 def mangled_lines(path: Path, draw: random.Random) -> None:
@@ -272,6 +287,36 @@ def read_outbox(path: Path) -> None:
         box.refused()
 
 
+def make_run(path: Path) -> None:
+    """Save a run of a few episodes."""
+    run = new_run()
+    run.advance(3)
+    run.save(path)
+
+
+def read_study(path: Path) -> None:
+    """Read the results of a study, with their logs, and go on with it."""
+    found = load(path)
+    assert len(found.log) >= 0
+    plan = read_plan(STUDY, name="study")
+    Serial().run(plan.tasks(), open_study(plan, path), lambda event: None)
+
+
+def forged_study(path: Path, draw: random.Random) -> None:
+    """Mangle a file of a study: a part of the log, a checkpoint, or JSON, of which the digest is made again."""
+    file = draw.choice(sorted(each for each in path.rglob("*.*") if each.suffix in (".json", ".npz", ".parquet")))
+    if file.suffix == ".json":
+        found = mangled_value(json.loads(file.read_text()), draw)
+        with contextlib.suppress(AttributeError, KeyError):
+            digest, kind = found.pop("digest"), found.pop("format")
+            found |= {"format": kind, "digest": digest_of(found) or digest}
+        file.write_text(json.dumps(found))
+    elif file.suffix == ".parquet":
+        mangled_frame(file, draw)
+    else:
+        forged_arrays(file, draw, CHECKPOINT_FILE)
+
+
 def write_tokens(path: Path) -> None:
     """Write a file of tokens."""
     tokens = Tokens(path)
@@ -313,54 +358,104 @@ READERS = {
     "snapshot": Reader(
         "snapshot", make_snapshot, lambda path: unpack_state(trials.trial(), path.read_bytes()), forged_snapshot
     ),
+    "run.npz": Reader(
+        "saved run",
+        make_run,
+        lambda path: new_run().restore(path),
+        lambda path, draw: forged_arrays(path, draw, RUN_FILE),
+    ),
+    "study": Reader(
+        "study", lambda path: run_study(STUDY, path), read_study, forged_study, (ValueError, OSError), writes=True
+    ),
+    **{
+        f"{name}.json": Reader(
+            "body of a call",
+            lambda path, body=body: path.write_text(json.dumps(body)),
+            DESKS.read(name),
+            mangled_lines,
+            (Refusal,),
+        )
+        for name, body in CALLS.items()
+    },
+    "answer.json": Reader(
+        "answer of a service", write_answer, read_answer, mangled_lines, (ValueError, ConnectionError)
+    ),
+    "events.jsonl": Reader("events for a follower", write_events, read_events, mangled_lines),
     "outbox.db": Reader("queue of a client", make_outbox, read_outbox, mangled_rows, writes=True),
 }
 
 
-def attack(effort: float, seed: int) -> Outcome:
-    """Mangle files, read them, and look at what is said and what is left."""
-    draw, outcome = random.Random(seed), Outcome()
+def attack(effort: float, seed: int, minutes: float = 0.0) -> Outcome:
+    """Mangle files, read them, and look at what is said and what is left; go on until `minutes` have passed.
+
+    A mangled file by which a reader reaches a new branch of ours is kept in memory, and mangled again.
+    """
+    draw, outcome, reached = random.Random(seed), Outcome(), Reached()
+    end, least = time.monotonic() + 60.0 * minutes, max(len(READERS), round(TRIES * effort)) if not minutes else 0
     with tempfile.TemporaryDirectory() as name:
-        whole: dict[str, dict[str, bytes]] = {}
+        corpora: dict[str, Corpus] = {}
         for file, reader in READERS.items():
             folder = Path(name, file.replace(".", "-"))
             folder.mkdir()
             reader.make(folder / file)
-            reader.read(folder / file)
-            whole[file] = content(folder)
-        for number in range(max(len(READERS), round(TRIES * effort))):
+            corpora[file] = Corpus(content(folder))
+            reader.read(folder / file)  # whatever is compiled or imported is not counted
+            with reached.watched(), contextlib.suppress(*reader.errors):  # a call may be made only once
+                reader.read(folder / file)
+            lay_out(corpora[file].valid, folder)
+        for number in itertools.count():
+            if number >= least and time.monotonic() >= end:
+                break
             file, reader = list(READERS.items())[number % len(READERS)]
-            folder = Path(name, file.replace(".", "-"))
-            other = whole[draw.choice(sorted(whole))]
-            if reader.mangle is not None and draw.random() < 0.6:
-                with contextlib.suppress(ValueError, TypeError):  # it cannot be written
-                    reader.mangle(folder / file, draw)
-            else:
-                own = whole[file][file]
-                (folder / file).write_bytes(
-                    mangled_bytes(own, own if draw.random() < 0.5 else next(iter(other.values())), draw)
-                )
+            folder, corpus = Path(name, file.replace(".", "-")), corpora[file]
+            lay_out(corpus.draw(draw), folder)
+            mangle(reader, folder / file, corpora[draw.choice(sorted(corpora))], draw)
+            mangled, known = content(folder), len(reached)
             outcome.tried += 1
-            if fault := said(reader, folder / file, outcome):
-                outcome.broken.append(f"seed {seed}, try {number}, {file}: {fault}")
-            for path in folder.iterdir():
-                path.unlink()
-            for each, kept in whole[file].items():
-                (folder / each).write_bytes(kept)
+            if fault := said(reader, folder / file, outcome, reached):
+                kept = Path(tempfile.mkdtemp(prefix="readers-"))
+                lay_out(mangled, kept)
+                outcome.broken.append(f"seed {seed}, try {number}, {file}, kept in {kept}: {fault}")
+            if len(reached) > known:
+                corpus.add(mangled, draw)
+    outcome.counts["branches"] = len(reached)
+    outcome.counts["kept"] = sum(map(len, corpora.values()))
     return outcome
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    """Return the files of a folder."""
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+def mangle(reader: Reader, path: Path, other: Corpus, draw: random.Random) -> None:
+    """Mangle a file as what it is, or as bytes."""
+    if reader.mangle is not None and draw.random() < 0.6:
+        # It cannot be written, or was mangled before and is no longer what it was.
+        with contextlib.suppress(Exception):
+            reader.mangle(path, draw)
+    else:
+        target = draw.choice(sorted(each for each in path.rglob("*") if each.is_file())) if path.is_dir() else path
+        own = target.read_bytes()
+        target.write_bytes(mangled_bytes(own, own if draw.random() < 0.5 else next(iter(other.valid.values())), draw))
 
 
-def said(reader: Reader, path: Path, outcome: Outcome) -> str | None:
+def content(folder: Path) -> Files:
+    """Return the files of a folder, but for locks."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def lay_out(files: Files, folder: Path) -> None:
+    """Make these the files of a folder, and no others."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    for name, each in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(each)
+
+
+def said(reader: Reader, path: Path, outcome: Outcome, reached: Reached) -> str | None:
     """Read a mangled file; return what is wrong with the answer."""
     before, memory = content(path.parent), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     fault = None
     try:
-        with warnings.catch_warnings(), in_time(), contextlib.redirect_stderr(io.StringIO()):
+        with warnings.catch_warnings(), in_time(), contextlib.redirect_stderr(io.StringIO()), reached.watched():
             warnings.simplefilter("ignore")
             reader.read(path)
         outcome.counts["accepted"] += 1
@@ -377,11 +472,7 @@ def said(reader: Reader, path: Path, outcome: Outcome) -> str | None:
         fault = f"{type(error).__name__}: {error!s:.100} ({where})"
     if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > memory + MEMORY:
         fault = f"{fault or ''} it took more than a gigabyte"
-    made = {name: each for name, each in content(path.parent).items() if not name.endswith(".lock")}
-    if (
-        fault is None
-        and not reader.writes
-        and made != {name: each for name, each in before.items() if not name.endswith(".lock")}
-    ):
+    made = content(path.parent)
+    if fault is None and not reader.writes and made != before:
         fault = f"changed {[name for name in made if made[name] != before.get(name)]}"
     return fault

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import enum
-import hmac
 import math
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 from omg_trial.contract.calls import Decide
 from omg_trial.episodes import Allowance, Record
-from omg_trial.keys.marks import alias_of
+from omg_trial.keys.marks import alias_of, keyed_hash
 from omg_trial.log.events import canonical
 from omg_trial.people.participants import CONTROL, LEARNING, Participant, week_of
 from omg_trial.rules import Adjusted, apply_rules, moment
@@ -238,6 +237,5 @@ def uniform(secret: str, person: str, occasion: str, step: int) -> float:
     >>> uniform("a", "p1", "day 1", 0) == uniform("a", "p1", "day 1", 0) != uniform("a", "p1", "day 1", 1)
     True
     """
-    name = canonical([alias_of(secret, person), occasion, step]).encode()
-    mark = hmac.digest(secret.encode(), name, "sha256")
+    mark = keyed_hash(secret, canonical([alias_of(secret, person), occasion, step]))
     return float(int.from_bytes(mark[:8], "big") >> 11) * 2.0**-53

@@ -22,6 +22,10 @@ TRIED = 5
 REMEMBERED, MOST_REMEMBERED = 100, 30
 """Examples between two states of the agent that are remembered, and the most states."""
 
+NOT_LEARNED = "it could not be learned: "
+NO_MEMORY = f"{NOT_LEARNED}MemoryError"
+"""Says nothing of the model: where there is memory, it can be learned."""
+
 MOST_JUDGED = 2048
 """Number of the last examples by which the model's class is judged."""
 
@@ -78,7 +82,7 @@ class Trainer:
             return Lesson(agent, model_digest(agent), refusal(self.trial, agent, task.dataset))
         except Exception as error:  # whatever a model may raise: the one in use stays
             # Only its kind: what an error says may repeat a person's context, and incidents are for all to read.
-            return Lesson(self.trial.agent(), "", f"it could not be learned: {type(error).__name__}")
+            return Lesson(self.trial.agent(), "", f"{NOT_LEARNED}{type(error).__name__}")
 
 
 def _common(first: Dataset, second: Dataset) -> int:

@@ -16,7 +16,7 @@ from omg_trial.decisions import DecisionInputs, PolicySource, decide_step, draw_
 from omg_trial.episodes import Dataset
 from omg_trial.keys.marks import ALIAS
 from omg_trial.keys.ring import KeyFileError
-from omg_trial.learning import Trainer, model_digest
+from omg_trial.learning import NO_MEMORY, Trainer, model_digest
 from omg_trial.log.database import Database
 from omg_trial.log.events import Event, canonical, verified
 from omg_trial.log.machine import TOLERANCE, machine
@@ -162,6 +162,8 @@ class Replay:
         if has_erased(learning.dataset):
             self.gone[f"the model of version {event.body['version']}"] += 1
             self.known = self.known and not event.body["published"]
+            return
+        if event.body["cause"] == NO_MEMORY and not event.body["published"]:
             return
         lesson = self.trainer.learn(learning)
         self.versions += 1

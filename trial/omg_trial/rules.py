@@ -63,6 +63,7 @@ def apply_rules(
     rules = [f"{halt.kind} action" for action, halt in halted.items() if row[action]]
     rules += ["most per week"] if row[spent].any() else []
     rules += ["mean per week"] if over.any() or ((kept != row) & ~closed & ~free).any() else []
+    rules += ["least per week"] if not rules and (kept != row).any() else []  # nothing else may have changed it
     shut = closed & admissible
     alone = bool(shut.any() and (admissible & ~shut).sum() == 1)
     return Adjusted(kept, tuple(dict.fromkeys(rules)), tuple(np.flatnonzero(shut).tolist()), not alone)

@@ -66,6 +66,7 @@ class Service:
         self.desk = desk
         self.process = Process(desk.clock, desk.store.folder)
         self._tasks: queue.Queue[tuple[Task, Future] | None] = queue.Queue(MOST_WAITING)
+        self._arrived: dict[asyncio.AbstractEventLoop, list[tuple[Task, asyncio.Future[Any]]]] = {}
         self._lessons: queue.Queue[LearningTask | None] = queue.Queue()
         self._learning: int | None = None
         self._snapshot = desk.state.number
@@ -90,10 +91,25 @@ class Service:
         return future
 
     async def ask(self, task: Task) -> Any:
-        """Do the same in an event loop, which is woken once for all answers of a batch."""
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._put(task, future, False)
+        """Do the same in an event loop, which is woken once for all answers of a batch.
+
+        Calls that have arrived together are put together, so that they share a transaction. The thread that answers
+        would otherwise begin with the first of them, and take the interpreter from the loop that reads the others.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        arrived = self._arrived.setdefault(loop, [])
+        if not arrived:
+            loop.call_soon(self._put_arrived, loop)
+        arrived.append((task, future))
         return await future
+
+    def _put_arrived(self, loop: asyncio.AbstractEventLoop) -> None:
+        for task, future in self._arrived.pop(loop):
+            try:
+                self._put(task, future, False)
+            except Busy as busy:
+                _tell([(future, busy)])
 
     def _put(self, task: Task, future: Future, wait: bool) -> None:
         if self._ended.is_set():

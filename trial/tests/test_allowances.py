@@ -97,3 +97,12 @@ def test_an_allowance_is_signed():
 def test_what_may_change_later_is_not_allowed_ahead(extra):
     told = opened(desk(extra, text=LIMITED), "p1")
     assert told["allowance"] is told["drawn"] is None
+
+
+@pytest.mark.parametrize("days", range(7))
+def test_an_allowance_ends_with_the_week_in_which_it_was_made(days):
+    """On every day of the week, as the next has budgets and limits of its own."""
+    clock = Clock()
+    clock.forward(days=days)
+    until = moment(opened(desk(text=LIMITED, clock=clock), "p1")["allowance"]["until"])
+    assert until.isoformat() == "2026-11-08T23:00:00+00:00"  # Monday in Berlin

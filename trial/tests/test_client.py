@@ -1,5 +1,6 @@
 """The client: nothing is decided twice and nothing is lost, whatever the network does."""
 
+import json
 import math
 
 import httpx
@@ -20,6 +21,7 @@ NOT_THE_SERVICE = {
     "a list": httpx.Response(404, json=["nothing here"]),
     "a proxy": httpx.Response(404, html="<h1>404</h1>"),
     "another's refusal": httpx.Response(403, json={"detail": "no"}),
+    "brackets": httpx.Response(200, text="[" * 100_000),
     "bad gateway": httpx.Response(502, html="<h1>502</h1>"),
 }
 
@@ -288,3 +290,19 @@ def test_a_call_that_fails_unexpectedly_is_set_aside_and_holds_up_nothing(line, 
         assert refused.value.status == 500
         assert client.close(episode)
     assert kinds(at) == ["opened", "closed"]
+
+
+@pytest.mark.parametrize("lacks", ["episode", "drawn", "cause", "policy"])
+def test_an_answer_that_lacks_something_is_refused_in_a_sentence(at, lacks):
+    opened = at.call("open", {"person": "p1", "context": person(1)})
+    content = {name: value for name, value in json.loads(opened.text).items() if name != lacks}
+    answers = [httpx.Response(200, json=content, headers={"Log-Head": opened.mark})]
+    transport = httpx.MockTransport(lambda _: answers.pop() if answers else httpx.Response(503))
+
+    def use(client):
+        client.open("p1", person(1))
+        client.decide(3, 0, "took it")
+
+    wrong = pytest.raises(ValueError, match=r"number of the episode|is none of a service of this version")
+    with Client(ADDRESS, "token", patience=QUICK, transport=transport) as client, wrong:
+        use(client)

@@ -154,3 +154,13 @@ def test_serve_says_what_to_do_with_a_clock_that_is_behind(tmp_path):
     done = CliRunner().invoke(app, ["serve", str(file), "--port", "0"])
     assert done.exit_code == 2
     assert "--correct-clock" in done.output
+
+
+def test_the_log_says_by_how_much_the_clock_of_a_device_is_ahead():
+    clock = Clock()
+    at = desk(clock=clock)
+    episode, _ = asked(at)
+    for step, seconds in enumerate((90.0, -90.0), 1):
+        told = (clock.now + datetime.timedelta(seconds=seconds)).isoformat()
+        at.call("decide", {"episode": episode, "step": step, "state": "took it", "device_time": told})
+    assert [choice.drift for choice in at.state.episodes[episode].choices.values()] == [None, 90.0, -90.0]

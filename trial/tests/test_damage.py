@@ -229,6 +229,26 @@ def test_a_batch_that_was_kept_or_not_before_the_connection_broke_is_gone_on_fro
         assert [event.key for event in store.read() if event.kind == "opened"].count(store.keys.mark("key", "two")) == 1
 
 
+def test_half_of_a_batch_is_damage(path):
+    """A transaction is kept as a whole or not: whatever has kept a part of it keeps no promises."""
+
+    class Halving(Database):
+        halves = False
+
+        def append(self, events):
+            super().append(events[: len(events) // 2] if self.halves else events)
+            if self.halves:
+                self.close()
+                raise StoreError("the connection broke")
+
+    with contextlib.closing(Halving(path)) as store:
+        at = Desk(trial(), store, clock=Clock())
+        store.halves = True
+        with pytest.raises(StoreError, match="broke"):
+            at.answer([at.prepare("open", opening(number)) for number in range(2)])
+        refused_from_now_on(at, "perhaps a replica lags, or somebody else writes to it")
+
+
 def test_a_call_that_was_acknowledged_is_answered_again_while_the_disk_is_full(path):
     """Its answer is there, and needs no room; what is new waits until there is some."""
 

@@ -1,5 +1,6 @@
 """The failures of the guide's table that no other test shows, and that the table is whole."""
 
+import contextlib
 import datetime
 import json
 import re
@@ -12,7 +13,8 @@ import pytest
 
 from omg_trial import decisions, learning
 from omg_trial.contract import Refusal
-from omg_trial.log.database import Database
+from omg_trial.keys import ring
+from omg_trial.log.database import Database, StoreError
 from omg_trial.log.events import BrokenChainError
 from omg_trial.replay import replay
 from omg_trial.service import MOST_WAITING, Busy, Service
@@ -123,6 +125,18 @@ def test_a_plan_that_runs_out_of_memory_is_replaced_by_the_fixed_policy(monkeypa
     assert told["probability"] == {"nothing": 0.5, "reminder": 0.3, "call": 0.2}[told["action"]]
     assert told["fallback"] == {"source": "fixed", "cause": cause, "rules": []}
     assert replay(at.trial, at.store.read()).fallbacks == {f"fixed ({cause})": 1}
+
+
+def test_a_fallback_is_a_warning_that_names_no_person(monkeypatch):
+    at, call = desk(), ("open", {"person": "somebody", "context": person(1)})
+    monkeypatch.setattr(decisions, "make_plan", lambda *_: 1 / 0)
+    told = at.call(*call, "one")
+    episode = json.loads(told.text)["episode"]
+    assert told.warning == f"episode {episode}: fixed (no certified plan: ZeroDivisionError)"
+    assert at.call(*call, "one").warning is None  # it was said when the episode was opened
+    assert at.call("decide", {"episode": episode, "step": 0, "state": "took it"}).warning is None
+    monkeypatch.undo()
+    assert at.call("open", {"person": "other", "context": person(1)}).warning is None
 
 
 def test_decisions_do_not_wait_for_learning_and_say_which_version_they_are_of(monkeypatch):
@@ -239,7 +253,7 @@ def test_the_table_has_forty_five_failures_and_every_test_that_it_names_is_there
             assert f"def {name}(" in path.read_text(encoding="utf-8"), name
 
 
-def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch):
+def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch, caplog):
     """It comes first each time, as its app sends it again; the others of its batch are answered all the same."""
     from omg_trial.handlers import table
 
@@ -251,6 +265,9 @@ def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch):
         failed, answered = at.answer([at.prepare("learn", {}, "always"), opening])
         assert (failed.status, json.loads(answered.text)["source"]) == (500, "plan")
         assert not at.lost
+    assert [each.getMessage().partition(" (")[0] for each in caplog.records] == 2 * [
+        "a Learn failed: ZeroDivisionError"
+    ]
 
 
 def test_a_phone_whose_person_has_left_is_told_so():
@@ -261,3 +278,22 @@ def test_a_phone_whose_person_has_left_is_told_so():
     at.call("withdraw", {"person": "p1"})
     [refusal] = at.answer([asked])
     assert (refusal.status, refusal.message) == (410, "the person has withdrawn")
+
+
+def test_a_key_file_that_cannot_be_written_founds_no_trial(tmp_path, monkeypatch):
+    """Not even with the same store, whose secret would be in no file; the next process founds it."""
+
+    def fail(*_, **__):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with contextlib.closing(Database(tmp_path / "trial.db")) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(ring, "_connect", fail)
+            with pytest.raises(StoreError, match="the key file cannot be written: OperationalError: disk I/O error"):
+                desk(store=store)
+        assert store.keys.secret == ""
+        with pytest.raises(StoreError, match="the key file cannot be written"):
+            desk(store=store)
+        assert list(store.read()) == []
+    with contextlib.closing(Database(tmp_path / "trial.db")) as store:
+        assert opened(desk(store=store))["episode"] == 3

@@ -1,11 +1,14 @@
 """The log's own promises, besides those of the desk."""
 
+import contextlib
 import logging
 
 import pytest
+import sqlalchemy
 
-from omg_trial.log.database import Database, Snapshot
-from omg_trial.log.events import FIRST_HASH, Event, canonical, verified
+from omg_trial.log import database
+from omg_trial.log.database import Database, Snapshot, StoreError
+from omg_trial.log.events import FIRST_HASH, Event, canonical, ending, verified
 from omg_trial.log.traces import log_discreetly, trace
 from trial.tests.trials import Trialist, desk
 
@@ -30,6 +33,50 @@ def test_to_forget_somebody_deletes_the_snapshot_that_has_their_context():
     assert store.forget([store.keys.alias("p1")]) is True
     assert store.snapshot() is None
     assert store.forget([store.keys.alias("p1")]) is False
+
+
+def test_a_database_that_was_closed_says_so():
+    store = Database(":memory:")
+    for _ in range(2):
+        store.close()
+        with pytest.raises(StoreError, match="the database is closed"):
+            store.snapshot()
+
+
+def test_nothing_is_held_while_nobody_asks(tmp_path):
+    """A transaction that a reader leaves open keeps a server from cleaning up, and a file from being written."""
+    with contextlib.closing(Database(tmp_path / "trial.db")) as store:
+        desk(store=store)
+        with contextlib.closing(Database(tmp_path / "trial.db", writing=False)) as reader:
+            for each in (store, reader):
+                assert len(list(each.read())) == 2
+                assert not each._connection.in_transaction()
+
+
+def test_a_reader_waits_longer_than_a_writer(tmp_path):
+    """Beside a service that writes all the time, a backup finds a gap seldom."""
+    waits = []
+    for writing in (True, False):
+        with contextlib.closing(Database(tmp_path / "trial.db", writing=writing)) as store:
+            waits.append(store._connection.exec_driver_sql("PRAGMA busy_timeout").scalar() / 1000)
+    assert waits == [5, 60]
+
+
+def test_a_failure_is_told_without_the_statement_that_has_the_data():
+    """The text of an error of SQLAlchemy ends with the statement and its parameters, which may be about a person."""
+    at = desk()
+    at.store._connection.execute(sqlalchemy.text("DROP TABLE snapshots"))
+    with pytest.raises(StoreError) as caught:
+        at.store.keep(Snapshot(1, FIRST_HASH, b"secret"))
+    assert str(caught.value) == "the database does not answer: OperationalError: no such table: snapshots"
+    assert database._reason(OSError()) == "OSError"
+    assert database._reason(OSError("no room\nfor a secret")) == "OSError: no room"
+
+
+def test_an_empty_log_ends_where_it_should_if_nothing_is_expected():
+    assert list(ending([])) == []
+    with pytest.raises(ValueError, match="the log ends with event 0, but there was an event 1"):
+        list(ending([], least=1))
 
 
 def test_what_is_no_event_is_refused():

@@ -1,6 +1,7 @@
 """Operation: newer software, other machines, copies, and what is told to whom."""
 
 import contextlib
+import io
 import shutil
 import sqlite3
 
@@ -13,6 +14,7 @@ from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
 from omg_trial.log.events import BrokenChainError
+from omg_trial.operation import copies
 from omg_trial.operation.copies import Follower, SourceError
 from omg_trial.replay import replay
 from omg_trial.tokens import Tokens
@@ -161,6 +163,17 @@ def test_a_follower_pulls_over_http_with_the_token_of_an_analyst(tmp_path):
     with contextlib.closing(other), pytest.raises(SourceError, match="cannot be read"):
         other.catch_up()
     assert rows(tmp_path / "copy/log.db") == rows(tmp_path / "x.db")
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, "{}", "[1]", '[1, "t", "opened", "{}", "k", "r", "a", "h", "a ring"]'])
+def test_a_service_that_gives_a_follower_something_else_is_named(tmp_path, monkeypatch, line):
+    class Opener:
+        open = staticmethod(lambda *_, **__: io.BytesIO(line.encode()))
+
+    monkeypatch.setattr(copies, "no_redirects", Opener)
+    wrong = pytest.raises(SourceError, match=r"the service cannot be read: (RecursionError|ValueError)")
+    with contextlib.closing(Follower("http://service", tmp_path, "token")) as follower, wrong:
+        follower.catch_up()
 
 
 def test_a_restored_copy_is_computed_again_and_can_be_served(database, tmp_path):

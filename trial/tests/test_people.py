@@ -16,6 +16,7 @@ from omg_trial.decisions import draw_arm
 from omg_trial.desk import Desk
 from omg_trial.export import decisions, live_log
 from omg_trial.learning import model_digest
+from omg_trial.people.budgets import keep_within
 from omg_trial.people.participants import WeekAccount, week_of
 from omg_trial.replay import replay
 from omg_trial.rules import apply_rules
@@ -263,6 +264,71 @@ def test_a_budget_holds_on_average_and_keeps_the_floor(wanted):
     assert np.array(weights) @ calls == pytest.approx(1.2)
     # The file announces six decisions: in the seventh nothing is left.
     assert {each[-1] for _, _, each, _ in exact(of, wanted)} == {(2,)}
+
+
+LEAST = """
+[trial]
+name = "least"
+horizon = 7
+
+[states]
+names = ["usual", "away"]
+forbidden = { away = ["call"] }
+
+[actions]
+names = ["nothing", "call", "reminder", "letter"]
+decisions_per_week = 7
+least_per_week = { call = 1 }
+
+[context]
+labels = ["known"]
+
+[rewards]
+
+[dynamics]
+
+[exploration]
+floor = 0.2
+
+[people]
+control = 1.0
+"""
+
+
+def test_a_least_number_that_needs_all_that_is_free_leaves_probabilities():
+    """The bounds below sum to 1 but for rounding: there is nothing above them to share out."""
+    for nothing in np.linspace(0.01, 0.19, 19).round(3):
+        chances = {"nothing": nothing, "reminder": 0.037, "letter": 0.081}
+        fixed = {**chances, "call": round(1.0 - sum(chances.values()), 3)}
+        shown = ", ".join(f"{name} = {chance}" for name, chance in fixed.items())
+        at = desk(text=LEAST.replace("decisions_per_week", f"fallback = {{ {shown} }}\ndecisions_per_week", 1))
+        episode = json.loads(at.call("open", {"person": "p1", "context": "known"}).text)["episode"]
+        for step in range(7):
+            decided(at, episode, step, state="away" if step < 5 else "usual")
+            assert sum(last(at)["probabilities"]) == pytest.approx(1.0, abs=1e-12)
+        sound(at)
+
+
+def test_bounds_are_kept_without_a_probability_below_zero(seed):
+    generator = np.random.default_rng(seed)
+    for _ in range(2000):
+        row, lower = generator.dirichlet(np.ones(4) * 0.3), np.zeros(4)
+        lower[0] = generator.choice([generator.random(), 1.0])
+        kept = keep_within(row, lower, np.ones(4), np.ones(4))
+        assert kept.min() >= 0.0
+        assert kept.sum() == pytest.approx(1.0, abs=1e-12)
+        assert (kept >= lower - 1e-12).all()
+
+
+def test_an_action_that_a_least_number_raises_is_named_with_its_rule():
+    limited = TEXT.replace("fallback =", "decisions_per_week = 7\nleast_per_week = { call = 2 }\nfallback =", 1)
+    at = desk("[people]\ncontrol = 1.0\n", text=limited)
+    told = decided(at, opened(at)["episode"])
+    body = last(at)
+    assert at.trial.fallback[2] < 2 / 7
+    assert body["probabilities"][2] == pytest.approx(2 / 7)
+    assert body["rules"] == told["fallback"]["rules"] == ["least per week"]
+    sound(at)
 
 
 def test_a_guard_closes_an_action_and_the_event_says_so():

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from omg_trial import learning, verify
 from omg_trial import replay as replays
-from omg_trial import verify
 from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
@@ -247,3 +247,21 @@ def test_a_row_that_was_changed_is_found_by_the_verifier(tmp_path):
     done = called("verify", path)
     assert done.exit_code == 1
     assert "event 4 was changed after it was written" in done.output
+
+
+def test_a_model_for_which_memory_was_short_is_no_other_model(monkeypatch):
+    """It was not published, and says so; whoever replays the log may have the memory."""
+    at = desk("[learning]\nafter_episodes = 0\n")
+    Trialist(at, seed=0).play(4)
+
+    def fail(*_):
+        raise MemoryError
+
+    for short in (True, False):
+        at.call("learn", {})
+        with monkeypatch.context() as patched:
+            if short:
+                patched.setattr(learning.Trainer, "train", fail)
+            at.learn_here()
+    assert [event.body["published"] for event in at.store.read() if event.kind == "learned"] == [False, True]
+    assert replays.replay(at.trial, at.store.read()).differences == []

@@ -139,11 +139,6 @@ class Summary:
         )
 
     @property
-    def failure_rate(self) -> float:
-        """The share of the runs in which it failed."""
-        return self.violated / self.runs
-
-    @property
     def surprise(self) -> float:
         """The probability of at least that many failures if each run failed with the probability allowed."""
         from scipy.special import bdtrc  # imported with the first use: the package's import stays light

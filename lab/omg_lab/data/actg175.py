@@ -48,7 +48,7 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, seed_number
 from omg_lab.data.multinomial import fit
 from omg_lab.data.packaged import packaged_file
-from omg_lab.worlds.base import World, softmax, vector
+from omg_lab.worlds.base import Noiseless, softmax, vector
 
 if TYPE_CHECKING:
     import pandas
@@ -115,7 +115,7 @@ def _penalties(columns: int, covariates: float, arms: float) -> FloatArray:
 
 @final
 @dataclass(kw_only=True, eq=False)
-class ACTG175(World):
+class ACTG175(Noiseless):
     """The patients of ACTG 175 and tables fitted to them; needs the extra `actg175`.
 
     Parameters
@@ -172,34 +172,6 @@ class ACTG175(World):
         ended = np.arange(WEEK_96, LOST + 1)
         tables[:, ended, :, ended] = 1.0
         return tables
-
-    def draw_reward(self, mean: float, uniform: float) -> float:
-        """Return the mean: a count decides the reward, without noise."""
-        return mean
-
-    def trial(self) -> pandas.DataFrame:
-        """Return the trial itself as a table of episodes, as `omg_cmdp.logs` reads them.
-
-        The first arm was drawn with probability ¼ each, and then kept.
-        """
-        import pandas
-
-        first, last = (stage.outcomes for stage in stages(self.patients))
-        arms, count = self.patients["arms"].to_numpy(), len(self.patients)
-        states = np.stack([np.zeros(count, dtype=np.int64), WEEK_20 + first, WEEK_96 + last, WEEK_96 + last], axis=1)
-        steps = self.space.horizon
-        return pandas.DataFrame(
-            {
-                "episode": np.repeat(self.patients["pidnum"].to_numpy(), steps),
-                "step": np.tile(np.arange(steps), count),
-                **dict(zip(COVARIATES, np.repeat(self.contexts, steps, axis=0).T, strict=True)),
-                "state": states[:, :-1].reshape(-1),
-                "action": np.stack([arms, arms, np.zeros_like(arms)], axis=1).reshape(-1),
-                "reward": QUALITY[states[:, :-1]].reshape(-1),
-                "next_state": states[:, 1:].reshape(-1),
-                "propensity": np.tile([1.0 / len(ARMS), 1.0, 1.0], count),
-            }
-        )
 
 
 def _fits(stage: Regression, counts: NDArray[np.int64]) -> FloatArray:

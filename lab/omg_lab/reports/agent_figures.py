@@ -1,10 +1,9 @@
-"""Figures about one agent: how much it explores, and how wrong its model is."""
+"""Figures about one agent: what it lost at most, how much it explores, and how wrong its model is."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from omg_lab.reports.ceiling_figures import ceiling_figure
 from omg_lab.reports.drawing import Figure, canvas, legend, logarithmic, looks, thinned
 from omg_lab.reports.formats import number
 from omg_lab.reports.scenarios import Scenario
@@ -19,8 +18,29 @@ ERRORS = {
 
 def agent_figures(scenario: Scenario) -> list[Figure]:
     """Return the figures about the agent in focus, without those that have nothing to show."""
-    drawn = (ceiling_figure(scenario), exploration(scenario), model_errors(scenario))
+    drawn = (ceiling(scenario), exploration(scenario), model_errors(scenario))
     return [figure for figure in drawn if figure is not None]
+
+
+def ceiling(scenario: Scenario) -> Figure | None:
+    """Draw regret and its ceiling; None if the study kept no ceiling."""
+    focus, styles = scenario.focus, looks(scenario.everyone)
+    if "ceiling" not in scenario.logs[focus] or not np.isfinite(scenario.logs[focus]["ceiling"]).any():
+        return None
+    episodes, most = scenario.curves(focus, "cumulative_ceiling")
+    regret = scenario.curves(focus, "cumulative_regret")[1]
+    shown = thinned(len(episodes))
+    with canvas() as (drawn, axes):
+        axes.plot(episodes[shown], regret.mean(axis=0)[shown], label=f"{focus}: lost", **styles[focus])
+        look = {"color": styles[focus]["color"], "linestyle": "--"}
+        axes.plot(episodes[shown], most.mean(axis=0)[shown], label=f"{focus}: lost at most", **look)
+        axes.set(xlabel="episode", ylabel="summed over episodes", xlim=(0, None))
+        legend(drawn, axes)
+    settled = float(np.mean(scenario.curves(focus, "settled")[1][:, -1]))
+    told = {"lost": number(regret[:, -1].mean()), "most": number(most[:, -1].mean()), "settled": settled}
+    above = int((regret > most + 1e-9).any(axis=1).sum())
+    caption = say("ceiling", focus=focus, seeds=len(most), above=above, **told)
+    return Figure(name=f"{scenario.name}-ceiling", title="What was lost at most", caption=caption, canvas=drawn)
 
 
 def exploration(scenario: Scenario) -> Figure | None:

@@ -215,12 +215,7 @@ def scenarios(results: Results, log: pandas.DataFrame | None = None) -> list[Sce
         return []
     configuration, key = results.configuration, ["world", "adversary"]
     worlds = [world.name for world in unchecked_plan(configuration).worlds]
-    # What earlier versions stored lacks this column; rewards are in [0, 1] where there is regret.
-    most = (results.runs["horizon"] * results.runs["episodes"]).where(results.runs["regret"].notna())
-    every = results.runs.assign(largest_difference=results.runs.get("largest_difference", most).fillna(most))
-    every["earnable"] = every.get("earnable", math.nan)
-    every["earnable"] = every["earnable"].astype(float)
-    runs, logs = (dict(list(table.groupby(key))) for table in (every, results.log if log is None else log))
+    runs, logs = (dict(list(table.groupby(key))) for table in (results.runs, results.log if log is None else log))
     found = [
         Scenario(world=place[0], adversary=place[1], configuration=configuration, runs=runs[place], log=logs[place])
         for place in itertools.product(worlds, configuration["adversaries"])

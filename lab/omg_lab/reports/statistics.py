@@ -68,17 +68,13 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     >>> [round(bound, 3) for bound in mean_interval([1.0, 2.0, 3.0])]
     [2.0, -0.484, 4.484]
     """
-    values = finite_table("values", values, 1)
-    return _interval(values, probability("level", level))
-
-
-def _interval(values: FloatArray, level: float) -> Interval:
-    """Return Student's interval; NaN bounds for fewer than two values."""
     from scipy.special import stdtrit  # imported with the first use: the package's import stays light
 
-    if len(values) < 2:
-        return Interval(float(values.mean()) if len(values) else np.nan, np.nan, np.nan)
-    mean, error = float(values.mean()), float(values.std(ddof=1)) / len(values) ** 0.5
+    values, level = finite_table("values", values, 1), probability("level", level)
+    mean = float(values.mean())
+    if len(values) == 1:
+        return Interval(mean, np.nan, np.nan)
+    error = float(values.std(ddof=1)) / len(values) ** 0.5
     reach = float(stdtrit(len(values) - 1, (1.0 + level) / 2.0)) * error
     return Interval(mean, mean - reach, mean + reach)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.finite.offline import Offline
+from omg_cmdp.persistence import State
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, instance_of
+from omg_lab.rivals.declared import ModelRival, Option
 
 
 @final
@@ -100,3 +103,32 @@ def by_step(table: FloatArray, tail: tuple[int, ...]) -> FloatArray:
     if table.shape[-len(tail) :] != tail:
         raise ValueError(f"an oracle of these sizes must `predict` tables of shape {tail}, got {table.shape}")
     return np.asarray(table if table.ndim > len(tail) else table[None])
+
+
+class Counterfactual(ModelRival):
+    """A rival that counts, for each of the listed contexts, what it would have done had that context always come."""
+
+    _: dataclasses.KW_ONLY
+    contexts: Option[Iterable[Context], Listed] = Option(listed)
+
+    usual_oracles = "offline"
+    learned: ClassVar[tuple[str, ...]] = ("counts",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._counts = np.empty(0)  # (C, ...), 1 before the first round that counts
+        self._predicted: tuple[Predicted, ...] = ()
+
+    def _follow_oracles(self) -> None:
+        for each in self._predicted:
+            each.refresh()
+
+    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
+        arrays = super()._read(state, episodes)
+        if (least := arrays["counts"].min()) < 1.0:
+            raise ValueError(f"`state` must hold counts of at least 1, got {least}")
+        return arrays
+
+    def _load_learned(self, state: State, episodes: int) -> None:
+        super()._load_learned(state, episodes)
+        self._follow_oracles()

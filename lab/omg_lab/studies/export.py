@@ -20,13 +20,9 @@ from omg_lab.studies.results import Results
 if TYPE_CHECKING:
     import pyarrow
 
-FORMATS = ("csv",)
 
-
-def export(results: Results, form: str, target: Path) -> Path:
+def export(results: Results, target: Path) -> Path:
     """Write the finished runs into the folder `target`, and return the file."""
-    if form not in FORMATS:
-        raise ValueError(f"`form` must be one of {', '.join(FORMATS)}, got {form!r}")
     if results.runs.empty:
         raise ValueError("`results` must hold a finished run, got none; `omg-lab run` plays them")
     target.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,7 @@ from omg_lab.studies.config import build_everything_once, unchecked_plan
 from omg_lab.studies.directory import stored_plan
 from omg_lab.studies.journal import LOGGED_TOTALS, SUMMED, kept, read_part
 from omg_lab.studies.plan import TABLES, StudyPlan, Task
-from omg_lab.studies.runner import BOUNDS, FAILED_FORM, FINISHED_FORM
+from omg_lab.studies.runner import BOUNDS, FAILED_FORM, FINISHED_FORM, FURTHER
 from omg_lab.studies.store import StudyStore, check_form
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _checked(store: StudyStore, plan: StudyPlan) -> list[dict[str, Any]]:
                 result["policies"] = _policies(result)
                 # Agents are compared seed by seed, which is fair in the same world only.
                 first = worlds.setdefault((result["world"], result["seed"]), result)
-                if len({first.get("world_digest"), result.get("world_digest")} - {None}) > 1:
+                if first["world_digest"] != result["world_digest"]:
                     raise ValueError(f"it was played in another world than {first['run']}, by the same options")
             result["made_with"] = "; then ".join(map(_made_with, result["made_with"]))
         for number, digest in enumerate(result.get("parts", ())):
@@ -181,7 +181,7 @@ _KEY = ("world", "adversary", "agent", "seed", "episodes")
 
 def _types(runs: pandas.DataFrame) -> dict[str, str]:
     """Return the types of columns in which every value may be missing."""
-    return {name: "float64" for name in (*SUMMED, *BOUNDS) if name in runs}
+    return {name: "float64" for name in (*SUMMED, *BOUNDS, *FURTHER) if name in runs}
 
 
 class Audited(NamedTuple):

@@ -32,7 +32,8 @@ from omg_lab.studies.store import StudyStore, UnwritableError
 SECONDS_BETWEEN_REPORTS = 0.2
 BOUNDS = ("reward_regret_bound", "dynamics_regret_bound")
 """The fields of a result with the oracles' own bounds on their regrets over all episodes of the run."""
-
+FURTHER = ("largest_difference", "earnable", "regret_last_half")
+"""Other numbers of a result, which may not be known."""
 
 _NUMBER = (int, float, type(None))
 _ENDED = {
@@ -44,7 +45,8 @@ FAILED_FORM = {**_ENDED, "error": str}
 FINISHED_FORM = {
     **_ENDED,
     **dict.fromkeys(("states", "actions", "horizon", "tuples"), int),
-    **dict.fromkeys((*SUMMED, *BOUNDS, "regret_last_half", "seconds"), _NUMBER),
+    **dict.fromkeys((*SUMMED, *BOUNDS, *FURTHER, "seconds"), _NUMBER),
+    "world_digest": str,
     "parts": [str],
     "policies": [dict],
     "names": {kind: [str] for kind in Names._fields},
@@ -158,7 +160,7 @@ def _resume(task: Task, store: StudyStore, run: Run, journal: Journal) -> _Kept:
     with store.checkpoint(task.name) as saved:
         if saved is not None:
             check_settings(saved, task.settings)
-            if str(saved.get("world_digest", kept.world_digest)) != kept.world_digest:
+            if str(saved["world_digest"]) != kept.world_digest:
                 raise ValueError("its world is not the one that is built now, by the same options and sources")
             kept.parts.extend(saved["parts"].tolist())
             kept.made_with.extend(json.loads(str(saved["made_with"])))

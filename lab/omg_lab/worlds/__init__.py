@@ -24,25 +24,16 @@ from omg_lab.worlds.linear import LinearWorld as LinearWorld
 from omg_lab.worlds.lock import CombinationLock as CombinationLock
 from omg_lab.worlds.long_decoy import LongDecoy as LongDecoy
 from omg_lab.worlds.lower_bound import LowerBound as LowerBound
-from omg_lab.worlds.misspecification import Distance as Distance
-from omg_lab.worlds.misspecification import distance_to_class as distance_to_class
 from omg_lab.worlds.noisy_room import NoisyRoom as NoisyRoom
 from omg_lab.worlds.river_swim import RiverSwim as RiverSwim
 from omg_lab.worlds.softmax import SoftmaxWorld as SoftmaxWorld
 from omg_lab.worlds.treatment import TreatmentTrial as TreatmentTrial
 
 if TYPE_CHECKING:
-    from omg_lab.worlds.gymnasium.control import cart_pole as cart_pole
-    from omg_lab.worlds.gymnasium.control import mountain_car as mountain_car
     from omg_lab.worlds.gymnasium.registered import WorldEnv as WorldEnv
     from omg_lab.worlds.gymnasium.registered import register_gymnasium as register_gymnasium
 
-LATE = {
-    "cart_pole": "omg_lab.worlds.gymnasium.control",
-    "mountain_car": "omg_lab.worlds.gymnasium.control",
-    "WorldEnv": "omg_lab.worlds.gymnasium.registered",
-    "register_gymnasium": "omg_lab.worlds.gymnasium.registered",
-}
+LATE = ("WorldEnv", "register_gymnasium")
 """Names that need Gymnasium, imported on first use."""
 
 __all__ = sorted([*LATE, *(name for name, each in vars().items() if callable(each))])
@@ -51,5 +42,5 @@ __all__ = sorted([*LATE, *(name for name, each in vars().items() if callable(eac
 def __getattr__(name: str) -> object:
     if name not in LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(importlib.import_module(LATE[name]), name)
+    found: object = getattr(importlib.import_module("omg_lab.worlds.gymnasium.registered"), name)
     return found

@@ -21,7 +21,7 @@ from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.jit import one_thread
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import FloatArray, float_table, frozen, integer, positive_integer, seed_number
+from omg_cmdp.validation import FloatArray, float_table, frozen, in_range, integer, positive_integer, seed_number
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -129,6 +129,14 @@ class World(ContextualMDP):
         return inside if outside is None else (1.0 - share) * inside + share * outside
 
 
+class Noiseless(World):
+    """A world whose rewards have no noise."""
+
+    def draw_reward(self, mean: float, uniform: float) -> float:
+        """Return the mean."""
+        return float(mean)
+
+
 class OneState(World):
     """A world of one state, in which only rewards have to be learned."""
 
@@ -173,6 +181,13 @@ def vector(context: Context, dimension: int) -> FloatArray:
     if array.shape != (dimension,) or not np.isfinite(array).all():
         raise ValueError(f"`context` must be a vector of {dimension} finite numbers, got {context!r:.80}")
     return array
+
+
+def patient(context: Context, dimension: int) -> FloatArray:
+    """Return 1 and the features of a patient, `dimension` numbers in [-1, 1]."""
+    features = vector(context, dimension)
+    in_range("context", features, -1.0, 1.0)
+    return np.concatenate([[1.0], features])
 
 
 def streams(seed: int, count: int) -> list[np.random.Generator]:

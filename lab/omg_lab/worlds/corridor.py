@@ -26,12 +26,12 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, integer
-from omg_lab.worlds.base import World, fraction, shuffled, streams
+from omg_lab.worlds.base import Noiseless, fraction, shuffled, streams
 
 
 @final
 @dataclass(kw_only=True, eq=False)
-class Corridor(World):
+class Corridor(Noiseless):
     """Go n positions on without a mistake, and be paid once.
 
     Parameters
@@ -78,10 +78,6 @@ class Corridor(World):
         low, high = sorted((self.slip, 1.0 - self.slip))
         self._worn = outside.uniform(low, high, size=(1, count, length, actions))
         self.support = self._transition_tables(np.full((1, length, actions), 0.5))[0] > 0.0
-
-    def draw_reward(self, mean: float, uniform: float) -> float:
-        """Return the mean: rewards have no noise."""
-        return float(mean)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (1, S, A), which are known."""

@@ -29,14 +29,14 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, integer
-from omg_lab.worlds.base import World, fraction, shuffled, streams
+from omg_lab.worlds.base import Noiseless, fraction, shuffled, streams
 
 CHANGE = 0.01
 
 
 @final
 @dataclass(kw_only=True, eq=False)
-class DeepSea(World):
+class DeepSea(Noiseless):
     """Dive n times for the treasure, or turn back for small change.
 
     Parameters
@@ -78,10 +78,6 @@ class DeepSea(World):
         self.support = self._transition_tables(np.full((1, size, 2), 0.5))[0] > 0.0
         # An agent that turns back and slips is paid, and still on the way.
         self.return_range = (0.0, 1.0 + (size - 1) * self.change)
-
-    def draw_reward(self, mean: float, uniform: float) -> float:
-        """Return the mean: rewards have no noise."""
-        return float(mean)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, S, A) under every book of names."""

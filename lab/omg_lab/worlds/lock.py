@@ -30,12 +30,12 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, integer
-from omg_lab.worlds.base import World, fraction, shuffled, streams
+from omg_lab.worlds.base import Noiseless, fraction, shuffled, streams
 
 
 @final
 @dataclass(kw_only=True, eq=False)
-class CombinationLock(World):
+class CombinationLock(Noiseless):
     """Find the keys to n positions, or take the exit.
 
     Parameters
@@ -81,10 +81,6 @@ class CombinationLock(World):
         self._codes = shuffled(for_transitions, np.arange(books) % keys, (count, positions))
         low, high = sorted((self.slip, 1.0 - self.slip))
         self._worn = outside.uniform(low, high, size=(count, positions, keys))
-
-    def draw_reward(self, mean: float, uniform: float) -> float:
-        """Return the mean: rewards are deterministic."""
-        return float(mean)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (1, S, A), which are known."""

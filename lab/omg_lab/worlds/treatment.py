@@ -29,8 +29,8 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, frozen, in_range
-from omg_lab.worlds.base import World, sigmoid, streams, vector
+from omg_cmdp.validation import FloatArray, frozen
+from omg_lab.worlds.base import World, patient, sigmoid, streams
 
 STAGES = ("recovered", "mild", "moderate", "severe", "dead")
 TREATMENTS = ("wait", "drug A", "drug B")
@@ -95,19 +95,19 @@ class TreatmentTrial(World):
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, S, A) under every hypothesis on the side effects."""
-        return _rewards(self._side_effects @ _patient(context))
+        return _rewards(self._side_effects @ patient(context, len(FEATURES)))
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (M, S, A, S) under every hypothesis on the responses."""
-        return _transitions(self._responses @ _patient(context))
+        return _transitions(self._responses @ patient(context, len(FEATURES)))
 
     def _outside_rewards(self, context: Context) -> FloatArray:
-        alone = self._side_effects[self.reward_index] @ _patient(context)
+        alone = self._side_effects[self.reward_index] @ patient(context, len(FEATURES))
         together = self._side_effect_interactions @ np.outer(context, context)[PAIRS]
         return np.asarray(_rewards((alone + together)[None])[0])
 
     def _outside_transitions(self, context: Context) -> FloatArray:
-        alone = self._responses[self.transition_index] @ _patient(context)
+        alone = self._responses[self.transition_index] @ patient(context, len(FEATURES))
         together = self._response_interactions @ np.outer(context, context)[PAIRS]
         return np.asarray(_transitions((alone + together)[None])[0])
 
@@ -117,12 +117,6 @@ def _hypotheses(generator: np.random.Generator, means: FloatArray, count: int) -
     intercepts = generator.normal(means, 0.25, size=(count, len(means)))
     weights = generator.normal(scale=2.0, size=(count, len(means), len(FEATURES)))
     return np.concatenate([intercepts[..., None], weights], axis=-1)
-
-
-def _patient(context: Context) -> FloatArray:
-    features = vector(context, len(FEATURES))
-    in_range("context", features, -1.0, 1.0)
-    return np.concatenate([[1.0], features])
 
 
 def _rewards(log_odds: FloatArray) -> FloatArray:

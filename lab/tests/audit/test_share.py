@@ -5,13 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from lab.tests.audit.test_gain import FLOOR, ROUNDING, posterior, problems
+from lab.tests.audit.test_gain import FLOOR, ROUNDING, gain_round, posterior, problems
 from library.tests.agents.exploration.draws import flow, promised, seen_by
 from omg_cmdp.agents.exploration.gain import SHARE
 from omg_cmdp.mdp import optimal_policy, policy_value
 from omg_cmdp.planning import plan
 from omg_cmdp.planning.certificate import slacks
-from omg_cmdp.theory import bounds
 
 FACTOR = 0.5 * (SHARE**0.5 + SHARE**-0.5)
 
@@ -19,7 +18,7 @@ FACTOR = 0.5 * (SHARE**0.5 + SHARE**-0.5)
 def test_half_of_the_weights_cost_five_quarters():
     """Σ m + ¼·Σ q̂v/m at m = ¼·√(q̂v) is 5/4 of its minimum, that at ½·√(q̂v)."""
     q, v = np.array([0.2, 0.8]), np.array([0.3, 0.05])
-    half, best = (bounds.gain_round(0.5 * np.sqrt(q * w), q, v) for w in (SHARE * v, v))
+    half, best = (gain_round(0.5 * np.sqrt(q * w), q, v) for w in (SHARE * v, v))
     assert half / best == pytest.approx(FACTOR) == 1.25
 
 
@@ -47,7 +46,7 @@ def test_bayesian_price_of_an_episode(rng, by_steps):
             seen = SHARE * flow(seen_by(mean, drawn))
             solution = plan(mean, uncertainty=seen, floor=FLOOR, tolerance=1e-9)
             q, lost = solution.occupancy, best - policy_value(mean, solution.policy)
-            assert lost <= bounds.gain_round(0.5 * np.sqrt(q * seen) + FLOOR, q, v) + 1e-4
+            assert lost <= gain_round(0.5 * np.sqrt(q * seen) + FLOOR, q, v) + 1e-4
             if drawn is models:
                 spare = ((q > 0.0).sum() - mean.horizon) * FLOOR
                 assert lost <= FACTOR * np.sqrt(q * v).sum() + spare + 1e-6

@@ -3,6 +3,7 @@
 import importlib.metadata
 
 import numpy as np
+import pandas
 import pytest
 
 from lab.tests.data.held_out import held_out_losses
@@ -163,9 +164,27 @@ def test_one_seed_one_world(world):
     np.testing.assert_allclose(truth, other.truth(context).mdp.transitions, atol=1e-9)  # the fit does not depend on it
 
 
+def the_trial(world):
+    """Return the log of the trial itself: the first arm was drawn with probability ¼ each, and then kept."""
+    first, last = (stage.outcomes for stage in stages(world.patients))
+    arms, count, steps = world.patients["arms"].to_numpy(), len(world.patients), world.space.horizon
+    states = np.stack([np.zeros(count, dtype=int), WEEK_20 + first, WEEK_96 + last, WEEK_96 + last], axis=1)
+    columns = {
+        "episode": np.repeat(world.patients["pidnum"].to_numpy(), steps),
+        "step": np.tile(np.arange(steps), count),
+        **dict(zip(COVARIATES, np.repeat(world.contexts, steps, axis=0).T, strict=True)),
+        "state": states[:, :-1].reshape(-1),
+        "action": np.stack([arms, arms, np.zeros_like(arms)], axis=1).reshape(-1),
+        "reward": QUALITY[states[:, :-1]].reshape(-1),
+        "next_state": states[:, 1:].reshape(-1),
+        "propensity": np.tile([1.0 / len(ARMS), 1.0, 1.0], count),
+    }
+    return read_table(pandas.DataFrame(columns), space=world.space, context=list(COVARIATES))
+
+
 def test_the_trial_is_a_log_of_the_world(world):
     """Its weighted estimate for one arm throughout is the mean over those who were assigned to it."""
-    log = read_table(world.trial(), space=world.space, context=list(COVARIATES))
+    log = the_trial(world)
     assert len(log) == 2139
     returns, arms = log.rewards.sum(axis=1), world.patients["arms"].to_numpy()
     assert np.array_equal(np.array(log.contexts), np.array(world.contexts))
@@ -181,7 +200,7 @@ def test_the_trial_is_a_log_of_the_world(world):
 
 def test_a_change_at_week_20_cannot_be_valued_by_the_trial(world):
     """Nobody changed: the log had no chance to do it, and the estimate is refused."""
-    log = read_table(world.trial(), space=world.space, context=list(COVARIATES))
+    log = the_trial(world)
     change = always(1, world.space)
     change[1] = always(2, world.space)[1]
     with pytest.raises(ValueError, match=r"`policy` must do only what had a chance in the log, .* at step 1"):

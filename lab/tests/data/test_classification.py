@@ -5,10 +5,11 @@ import sys
 import numpy as np
 import pytest
 
+from lab.tests.worlds.misspecification import distance_to_class
 from omg_cmdp.adversaries import NeverTwice
 from omg_lab.data import classification
 from omg_lab.data.classification import DATASETS, examples
-from omg_lab.worlds import Classification, distance_to_class
+from omg_lab.worlds import Classification
 
 pytest.importorskip("sklearn")
 SIZES = {"breast_cancer": (569, 31, 2), "digits": (1797, 65, 10), "iris": (149, 5, 3), "wine": (178, 14, 3)}

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from lab.tests.worlds.catalogue import truths, uniform_policy
+from lab.tests.worlds.misspecification import distance_to_class
 from omg_cmdp import occupancy_measure
 from omg_lab.data.icu_sepsis import DEATH, SURVIVAL, tables
 from omg_lab.data.reduced_sepsis import doses, groups, reduced, visits
-from omg_lab.worlds import ReducedSepsis, distance_to_class
+from omg_lab.worlds import ReducedSepsis
 
 try:
     importlib.metadata.distribution("icu-sepsis")

@@ -34,7 +34,7 @@ def results(tmp_path_factory):
 
 
 def test_a_csv_holds_every_row(results, tmp_path):
-    path = export(results, "csv", tmp_path)
+    path = export(results, tmp_path)
     table = pandas.read_csv(path)
     assert list(table) == list(results.log)
     np.testing.assert_allclose(table["cumulative_regret"], results.log["cumulative_regret"], rtol=1e-15)
@@ -43,7 +43,7 @@ def test_a_csv_holds_every_row(results, tmp_path):
 
 def test_no_name_is_a_formula_in_a_csv(tmp_path):
     text = 'episodes = 2\n[worlds.decoy]\ncontext_count = 2\n[agents."=1+1"]\nkind = "uniform"'
-    path = export(run_study(text, tmp_path / "study"), "csv", tmp_path)
+    path = export(run_study(text, tmp_path / "study"), tmp_path)
     assert set(pandas.read_csv(path)["agent"]) == {"'=1+1"}
 
 
@@ -59,7 +59,7 @@ def test_an_export_is_replaced_whole_or_not_at_all(results, tmp_path, monkeypatc
     (tmp_path / "log.csv").write_text("the old one")
     monkeypatch.setattr(parquet, "ParquetFile", failing)
     with pytest.raises(RuntimeError, match="on the way"):
-        export(results, "csv", tmp_path)
+        export(results, tmp_path)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["the old one"]
 
 
@@ -76,9 +76,7 @@ def test_propensities_are_the_policys_probabilities_of_what_was_done(results):
 
 def test_propensities_are_exported_if_they_were_logged(tmp_path):
     results = run_study(STUDY.format("false"), tmp_path)
-    with pytest.raises(ValueError, match="`form`"):
-        export(results, "xml", tmp_path / "out")
-    path = export(results, "csv", tmp_path / "out")
+    path = export(results, tmp_path / "out")
     assert "propensities" not in pandas.read_csv(path)
 
 
@@ -88,7 +86,7 @@ def test_exports_are_read_back(tmp_path):
     results = run_study(study, tmp_path / "study")
     space = TreatmentTrial(context_count=3).space
     logs = [
-        read_export(pandas.read_csv(export(results, "csv", tmp_path)), space),
+        read_export(pandas.read_csv(export(results, tmp_path)), space),
         read_export(pandas.read_parquet(tmp_path / "study" / "log"), space),
     ]
     for log in logs:

@@ -74,7 +74,7 @@ def commands(study):
         (*study.run, "--quiet"),
         ("audit", study.folder),
         ("compare", study.folder),
-        ("export", study.folder, "--to", "csv"),
+        ("export", study.folder),
         ("report", study.folder),
     ]
 
@@ -402,7 +402,7 @@ def test_a_strangers_log_is_refused_before_it_is_unpacked(study, bomb):
     digest = study.store.write_part(FIRST, 0, content)
     study.store.write_result(FIRST, {**result, "parts": [digest, *result["parts"][1:]]})
     with limited_memory(2**30):
-        for command in (("export", study.folder, "--to", "csv"), ("report", study.folder)):
+        for command in (("export", study.folder), ("report", study.folder)):
             refused(called(*command), f"log/{FIRST}-000000.parquet", "restore it")
 
 
@@ -421,4 +421,4 @@ def test_what_is_no_file_is_not_read(study, place, what):
     else:
         with path.open("wb") as file:
             file.truncate(2**40)
-    refused(called("export", study.folder, "--to", "csv"), place)
+    refused(called("export", study.folder), place)

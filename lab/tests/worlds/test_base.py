@@ -20,13 +20,14 @@ from lab.tests.worlds.catalogue import (
     truths,
     uniform_policy,
 )
+from lab.tests.worlds.misspecification import distance_to_class
 from omg_cmdp import optimal_policy, policy_value
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Uniform
 from omg_cmdp.oracles import CountDynamics, CountRewards, FiniteDynamics, FiniteRewards
 from omg_cmdp.runs.simulate import Run
 from omg_lab import worlds
-from omg_lab.worlds import ACTG175, Classification, LowerBound, ReducedSepsis, World, distance_to_class
+from omg_lab.worlds import ACTG175, Classification, LowerBound, ReducedSepsis, World
 
 DIALS = (0.0, 0.05, 0.1, 0.3, 0.6, 0.9)
 

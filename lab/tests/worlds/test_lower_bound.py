@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from omg_lab.worlds import LowerBound, distance_to_class
+from lab.tests.worlds.misspecification import distance_to_class
+from omg_lab.worlds import LowerBound
 
 
 @pytest.mark.parametrize("episodes", [1, 100, 3000, 10**6])

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from lab.tests.worlds.misspecification import distance_to_class, divergence
 from omg_cmdp import Space, TabularMDP
-from omg_lab.worlds import Distance, World, distance_to_class
-from omg_lab.worlds.misspecification import divergence
+from omg_lab.worlds import World
 
 FUNCTIONS = {"a": [[[0.0, 0.3]], [[1.0, 0.9]]], "b": [[[0.4, 0.5]], [[0.2, 0.1]]]}
 TRUTH = {"a": [[0.1, 0.3]], "b": [[0.2, 0.2]]}
@@ -66,7 +66,3 @@ def test_divergence_where_probabilities_vanish():
     assert divergence(np.array([1.0, 0.0]), np.array([0.5, 0.5])) == math.log(2.0)
     assert divergence(np.array([0.5, 0.5]), np.array([1.0, 0.0])) == math.inf
     assert divergence(np.array([0.0, 1.0]), np.array([0.0, 1.0])) == 0.0
-
-
-def test_distance_is_a_record():
-    assert Distance(square=0.1, log=0.2)._asdict() == {"square": 0.1, "log": 0.2}

@@ -36,7 +36,7 @@ from omg_cmdp.persistence import (
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.recipes.recipe import episodes_in_words, shown_arguments
 from omg_cmdp.transactions import interrupts_held
-from omg_cmdp.validation import FloatArray, instance_of, interval, listed, return_interval
+from omg_cmdp.validation import FloatArray, instance_of, interval, listed, return_interval, unit_scaled
 
 
 class Ranges(TypedDict, total=False):
@@ -154,14 +154,8 @@ class Learner(Agent):
         if not self.waits_for_rewards and not trajectory.end_known:
             rule = f"hold the state after the last action for {type(self).__name__}"
             raise ValueError(f"`states` must {rule}, got {len(trajectory.states)} states and as many actions")
-        return self._scaled(trajectory.raw[2])
-
-    def _scaled(self, rewards: FloatArray) -> FloatArray:
-        """Return rewards scaled from `reward_range` to [0, 1]."""
-        low, high = self.reward_range
-        if (low, high) == (0.0, 1.0):
-            return rewards
-        return np.clip((rewards - low) / (high - low), 0.0, 1.0)
+        rewards, bounds = trajectory.raw[2], self.reward_range
+        return rewards if bounds == (0.0, 1.0) else unit_scaled(rewards, bounds)
 
     def _settings(self) -> str:
         parts = [f"{name} {setting(getattr(self, name))}" for name in ("reward_range", "return_range", *self.settings)]
@@ -239,10 +233,9 @@ class ModelAgent(Learner):
 
     def misfit(self, episodes: Iterable[Trajectory] | None = None) -> Misfit:
         """Return whether `episodes`, by default the last 2048 to 4096 it was taught, contradict an oracle's class."""
-        told = (
-            () if episodes is None else [(each, self._checked_rewards(each)) for each in listed("episodes", episodes)]
-        )
-        recent = self.recent if episodes is None else Recent(told)
+        recent = self.recent
+        if episodes is not None:
+            recent = Recent([(each, self._checked_rewards(each)) for each in listed("episodes", episodes)])
         return recent.judge(self.reward_oracle, self.dynamics_oracle)
 
     def model(self, context: Context) -> TabularMDP:

@@ -20,7 +20,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import Stateful, undone_on_failure
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.solution import Status
-from omg_cmdp.validation import FloatArray, in_range, instance_of, interval
+from omg_cmdp.validation import FloatArray, in_range, instance_of, interval, unit_scaled
 
 Costs = Given | RewardOracle | Sequence[RewardOracle]
 """Costs that are known, or the oracles that learn them, one for each kind."""
@@ -133,10 +133,9 @@ class BudgetedAgent(ModelAgent):
         if not self.cost_oracles:
             super()._learn(trajectory, rewards)
             return
-        low, high = self.cost_range
         paid = self.paid(trajectory)
-        in_range("costs", paid, low, high)
-        scaled = np.clip((paid - low) / (high - low), 0.0, 1.0)
+        in_range("costs", paid, *self.cost_range)
+        scaled = unit_scaled(paid, self.cost_range)
         states, actions = trajectory.states[: len(trajectory.actions)], trajectory.actions
         with contextlib.ExitStack() as undone:
             for oracle, costs in zip(self.cost_oracles, scaled, strict=True):

@@ -22,12 +22,12 @@ from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.mdp.budgets import Budgets
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.persistence import Learned, State
+from omg_cmdp.persistence import Learned
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.solution import Status
 from omg_cmdp.theory.ceiling.sets import Observed, PlausibleRows, VersionSpace
 from omg_cmdp.theory.ceiling.spaces import is_known, version_space
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, unit_scaled
 
 ROUNDS, HALVINGS = 3, 20
 """Plans that are tried, and halvings of the share of a plan that is mixed with the cheapest policy."""
@@ -61,9 +61,8 @@ class Caution(Learned):
         if moves:
             seen = Observed(steps[:moves], pairs[:moves], states[1:])
             self._versions[0].learn(trajectory.known, seen)
-        low, high = self._agent.cost_range
-        for versions, costs in zip(self._versions[1:], paid, strict=False):
-            versions.learn(trajectory.known, Observed(steps, pairs, np.clip((costs - low) / (high - low), 0.0, 1.0)))
+        for versions, costs in zip(self._versions[1:], unit_scaled(paid, self._agent.cost_range), strict=False):
+            versions.learn(trajectory.known, Observed(steps, pairs, costs))
 
     def keep(self, known: Keyed, model: TabularMDP, limits: Budgets, decide: Callable[[Budgets], Decision]) -> Decision:
         """Return a decision that keeps the budgets in every plausible model, if one is known."""
@@ -106,13 +105,6 @@ class Caution(Learned):
     def parts(self) -> dict[str, VersionSpace]:
         """Return what is plausible of each oracle."""
         return {str(number): each for number, each in enumerate(self._versions)}
-
-    def load_state(self, state: State) -> None:
-        """Load what was plausible."""
-        try:
-            super().load_state(state)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"`state` must be that of an agent with the same oracles, got {error!r}") from error
 
 
 def _at_worst(

@@ -256,12 +256,6 @@ def _tables(oracle: Any, context: Context) -> list[FloatArray]:
     return [oracle.predict(context), oracle.uncertainty(context), oracle.draws(context, 2, _generator())]
 
 
-def _answers(subject: OracleSubject, oracle: Any) -> Bits:
-    """Return the bits of what an oracle answers to everything that it can be asked."""
-    asked = [table for context in subject.contexts for table in _tables(oracle, context)]
-    return bits_of([*asked, oracle.loss, oracle.best_loss()])
-
-
 def _bad_updates(subject: OracleSubject) -> list[tuple[str, tuple[Any, ...]]]:
     context, states, actions, outcomes = subject.episode(0)
     count_states, count_actions = subject.pairs[-2:]

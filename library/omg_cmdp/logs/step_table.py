@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,10 @@ class StepTable:
         """Return a column of finite numbers; nan for missing ones, if they may be, and 0 for those that are refused."""
         import pandas
 
-        column = pandas.to_numeric(self.frame[self.names.get(name, name)], errors="coerce")
+        column = self.frame[self.names.get(name, name)]
+        if column.dtype == object:  # pandas fails at an integer that no float can hold
+            column = column.map(lambda each: np.inf if isinstance(each, int) and not _is_number(each) else each)
+        column = pandas.to_numeric(column, errors="coerce")
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)[self.rows]
         absent = self.absent(name) if missing else np.zeros(len(self.rows), dtype=np.bool_)
         bad = ~(np.isfinite(values) | absent)
@@ -205,7 +209,11 @@ class StepTable:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and bool(np.isfinite(value))
+    """Return whether it is a number that a float can hold: no infinity, nor an integer of 400 digits."""
+    try:
+        return isinstance(value, (int, float)) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def labels_of(frame: pandas.DataFrame, names: Iterable[str]) -> list[Any]:

@@ -131,9 +131,8 @@ def read_table(
     require_columns(whole, names.values())
     given = {"propensity": propensity, "next_state": next_state, "terminated": terminated}
     own = (*OURS, *COSTS) if EXACT in whole else ()  # a file of ours; elsewhere a length may be that of a stay
-    names |= {name: name for name in (*given, *own) if name in whole} | {
-        n: c for n, c in given.items() if c is not None
-    }
+    names |= {name: name for name in (*given, *own) if name in whole}
+    names |= {name: column for name, column in given.items() if column is not None}
     if cost is not None:
         names |= dict(zip(COSTS, [cost] if isinstance(cost, str) else listed("cost", cost), strict=False))
         require_columns(whole, names.values())
@@ -154,15 +153,10 @@ def _labels(
     for name, given, columns in (("states", states, ("state", "next_state")), ("actions", actions, ("action",))):
         if given is not None:
             labels = [plain(label) for label in listed(name, given)]
-            hashable = all(isinstance(label, Hashable) for label in labels)
-            if (
-                not hashable
-                or len(set(labels)) < len(labels)
-                or (space is not None and len(labels) != getattr(space, name))
-            ):
-                raise ValueError(
-                    f"`{name}` must be distinct labels, as many as the space has {name}, got {given!r:.80}"
-                )
+            distinct = all(isinstance(label, Hashable) for label in labels) and len(set(labels)) == len(labels)
+            if not distinct or (space is not None and len(labels) != getattr(space, name)):
+                rule = f"be distinct labels, as many as the space has {name}"
+                raise ValueError(f"`{name}` must {rule}, got {given!r:.80}")
             found[name] = labels
         else:
             used = [names[column] for column in columns if column in names]
@@ -187,10 +181,8 @@ def _log(
     led = np.append(np.where(only_seen[1:], states[1:], -1), -1)[~only_seen]
     table.keep(~only_seen)
     states, horizon = states[~only_seen], table.horizon
-    actions, rewards = (
-        table.codes("action", counts["actions"], labels["actions"]),
-        table.numbers("reward", missing=True),
-    )
+    actions = table.codes("action", counts["actions"], labels["actions"])
+    rewards = table.numbers("reward", missing=True)
     over = table.terminated()
     low, high = _range(rewards, over) if reward_range is None else interval("reward_range", reward_range)
     table.refuse("reward", (rewards < low) | (rewards > high), f"lie in [{low:g}, {high:g}]")

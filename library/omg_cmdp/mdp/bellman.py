@@ -174,15 +174,10 @@ def policy_values(mdp: TabularMDP, policy: FloatArray, rewards: FloatArray) -> t
     Q_h(s, a) = r_h(s, a) + Σ_s' P_h(s'|s, a)·V_{h+1}(s'),  V_h(s) = Σ_a π_h(a|s)·Q_h(s, a),  V_H = 0.
     """
     values, action_values = np.zeros((mdp.horizon + 1, mdp.states)), np.empty(policy.shape)
+    transitions = mdp.transition_steps
     for h in reversed(range(mdp.horizon)):
-        action_values[h] = _action_values(mdp, rewards, h, values[h + 1])
+        # Not a matrix product: BLAS may round equal rows differently, depending on their place, and so break ties.
+        expected = np.einsum("saj,j->sa", transitions[h % len(transitions)], values[h + 1])
+        action_values[h] = rewards[h % len(rewards)] + expected
         values[h] = (policy[h] * action_values[h]).sum(axis=1)
     return values, action_values
-
-
-def _action_values(mdp: TabularMDP, rewards: FloatArray, step: int, next_values: FloatArray) -> FloatArray:
-    """Return Q_h (S, A) given V_{h+1} (S,)."""
-    transitions = mdp.transition_steps
-    # Not a matrix product: BLAS may round equal rows differently, depending on their place, and so break ties.
-    expected = np.einsum("saj,j->sa", transitions[step % len(transitions)], next_values)
-    return np.asarray(rewards[step % len(rewards)] + expected)

@@ -39,10 +39,8 @@ class CostLimits:
 
     def __init__(self, space: Space, costs: Given, budgets: Given) -> None:
         self._space = space
-        self._costs, self._budgets = (
-            each if callable(each) else float_table(name, each)
-            for name, each in (("costs", costs), ("budgets", budgets))
-        )
+        self._costs = costs if callable(costs) else float_table("costs", costs)
+        self._budgets = budgets if callable(budgets) else float_table("budgets", budgets)
         self._always = None if callable(costs) or callable(budgets) else checked_budgets(space, costs, budgets)
 
     def __call__(self, context: Context) -> Budgets:

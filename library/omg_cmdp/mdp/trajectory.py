@@ -19,6 +19,7 @@ from omg_cmdp.validation import (
     float_table,
     frozen,
     in_range,
+    indices,
     instance_of,
     integer_vector,
     interval,
@@ -163,10 +164,8 @@ class Trajectory:
             if return_range is not None or self.total is not None:
                 self._check_return(space.horizon, reward_range, return_range)
             return
-        for name, values, count in (("states", self.states, space.states), ("actions", self.actions, space.actions)):
-            for value in values.tolist():
-                if not 0 <= value < count:
-                    raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
+        indices("states", self.states, space.states)
+        indices("actions", self.actions, space.actions)
         for reward in self.rewards.tolist():
             if reward < low or reward > high:
                 raise ValueError(f"`rewards` must lie in [{low:g}, {high:g}], got {reward}")

@@ -79,15 +79,9 @@ def reward_scores(
     """Return u and v (K,) of one group of n examples: directions (n, K), tangents (n, d), residuals (n,)."""
     left = without_tangents(np.column_stack([residuals, directions]), tangents, np.ones(len(residuals)))
     errors, moved = left[:, 0], left[:, 1:]
-    return normalised(moved, errors, len(errors) - tangents.shape[1], slack)
-
-
-def normalised(moved: FloatArray, errors: FloatArray, freedom: int, slack: float) -> tuple[FloatArray, FloatArray]:
-    """Return u and v of directions without tangents and of residuals with `freedom` degrees of freedom."""
+    freedom = len(errors) - tangents.shape[1]
     noise = max((0.25 * PRIOR_NOISE + float(errors @ errors)) / (PRIOR_NOISE + freedom), LEAST_NOISE)
-    scores = moved.T @ errors
-    scores = np.sign(scores) * np.maximum(np.abs(scores) - slack * np.abs(moved).sum(axis=0), 0.0)
-    return scores / noise, (moved**2).sum(axis=0) / noise
+    return _beyond_slack(moved.T @ errors, moved, slack) / noise, (moved**2).sum(axis=0) / noise
 
 
 def transition_scores(
@@ -100,6 +94,10 @@ def transition_scores(
         weights = spreads[:, state]
         moved = without_tangents(directions, tangents, weights)
         scores = moved.T @ ((arrivals == state) - predictions[:, state])
-        scores = np.sign(scores) * np.maximum(np.abs(scores) - slack * np.abs(moved).sum(axis=0), 0.0)
-        found.append((scores, (moved**2).T @ weights))
+        found.append((_beyond_slack(scores, moved, slack), (moved**2).T @ weights))
     return found
+
+
+def _beyond_slack(scores: FloatArray, moved: FloatArray, slack: float) -> FloatArray:
+    """Return what is left of scores when predictions may be off by `slack`."""
+    return np.asarray(np.sign(scores) * np.maximum(np.abs(scores) - slack * np.abs(moved).sum(axis=0), 0.0))

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.oracles.draws import rewards_around, rows_around
-from omg_cmdp.validation import BoolArray, FloatArray, distributions, float_table, in_range, integer_vector
+from omg_cmdp.validation import BoolArray, FloatArray, distributions, float_table, in_range, indices, integer_vector
 
 compiled = Lazy("omg_cmdp.oracles.compiled.losses")
 
@@ -97,8 +97,8 @@ class SquareLoss(_Mixable):
         """Return the episode of vectors that fit each other, and its places in a table of `shape`."""
         pairs = np.empty(len(visited), dtype=_INTEGERS)
         if not compiled.read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
-            _refuse("states", visited, shape[-2])
-            _refuse("actions", taken, shape[-1])
+            indices("states", visited, shape[-2])
+            indices("actions", taken, shape[-1])
             bad = next(r for r in earned.tolist() if not 0.0 <= r <= 1.0)
             raise ValueError(f"`rewards` must lie in [0, 1], got {bad}")
         return Examples(visited, taken, earned, pairs, pairs)
@@ -135,9 +135,9 @@ class LogLoss(_Mixable):
         """Return the episode of vectors that fit each other, and its places in a table of `shape`."""
         pairs, cells = np.empty(len(visited), dtype=_INTEGERS), np.empty(len(visited), dtype=_INTEGERS)
         if not compiled.read_transitions(visited, taken, reached, *_sizes(shape[:-1], horizon), pairs, cells):
-            _refuse("states", visited, shape[-3])
-            _refuse("actions", taken, shape[-2])
-            _refuse("next_states", reached, shape[-1])
+            indices("states", visited, shape[-3])
+            indices("actions", taken, shape[-2])
+            indices("next_states", reached, shape[-1])
         return Examples(visited, taken, reached, pairs, cells)
 
 
@@ -154,10 +154,10 @@ def loss_of(oracle: Oracle) -> Loss:
     raise ValueError(f"`oracle` must be a RewardOracle or a DynamicsOracle, got {type(oracle).__name__}")
 
 
-def exponential_weights(losses: FloatArray, rate: float) -> FloatArray:
-    """Return w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest, so that none is lost for good."""
-    weights = np.exp(np.maximum(-rate * (losses - losses.min()), -700.0))
-    return np.asarray(weights / weights.sum())
+def exponential_weights(losses: FloatArray, rate: float | FloatArray) -> FloatArray:
+    """Return w ∝ exp(-rate·losses) along the last axis, none below e⁻⁷⁰⁰ of the largest: none is lost for good."""
+    weights = np.exp(np.maximum(-rate * (losses - losses.min(axis=-1, keepdims=True)), -700.0))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def _sizes(shape: tuple[int, ...], horizon: int) -> tuple[int, ...]:
@@ -167,13 +167,6 @@ def _sizes(shape: tuple[int, ...], horizon: int) -> tuple[int, ...]:
     if shape[0] != horizon:
         raise ValueError(f"`horizon` must be the number of steps of the tables, {shape[0]}, got {horizon}")
     return shape
-
-
-def _refuse(name: str, values: IntArray, count: int) -> None:
-    """Raise if one of `values` is out of range."""
-    for value in values.tolist():
-        if not 0 <= value < count:
-            raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
 
 
 def refuse_impossible(possible: BoolArray, states: IntArray, actions: IntArray, reached: IntArray) -> None:

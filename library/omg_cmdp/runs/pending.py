@@ -43,7 +43,7 @@ class Pending:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything, for a checkpoint: a text for each episode, and the stream of the delays."""
-        texts = [_text(*each) for each in sorted(self._waiting, key=_place)]
+        texts = [_text(*each) for each in sorted(self._waiting)]
         return {
             "settings": np.array(f"delay {setting(self.delay)}"),
             "waiting": np.array(texts, dtype=np.str_),
@@ -57,13 +57,9 @@ class Pending:
         try:
             generator = read_stream(arrays["stream"])
             found = [_read(text) for text in arrays["waiting"].tolist()]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise ValueError(f"`state` must be that of episodes under way, got {error!r}") from error
-        self._waiting, self._generator = sorted(found, key=_place), generator
-
-
-def _place(each: tuple[int, int, Episode]) -> tuple[int, int]:
-    return each[:2]
+        self._waiting, self._generator = sorted(found), generator
 
 
 def _text(due: int, number: int, episode: Episode) -> str:
@@ -84,5 +80,8 @@ def stream_text(generator: np.random.Generator) -> NDArray[Any]:
 def read_stream(text: NDArray[Any]) -> np.random.Generator:
     """Return the generator in the state that `text` tells."""
     generator = np.random.default_rng(0)
-    generator.bit_generator.state = json.loads(str(text))
+    try:
+        generator.bit_generator.state = json.loads(str(text))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(f"the state of a random stream must be as it was saved, got {error!r:.100}") from None
     return generator

@@ -14,18 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from omg_cmdp.theory.constants import APPROXIMATE, EXACT, Assumptions, tight_gamma
 from omg_cmdp.theory.errors import iterates_bound
 from omg_cmdp.validation import (
-    FloatArray,
     at_least_zero,
     float_table,
-    in_range,
     instance_of,
-    one_of_shapes,
     positive_integer,
     positive_number,
 )
@@ -131,65 +125,6 @@ def _choices(tuples: int, horizon: int) -> int:
     if choices < 0:
         raise ValueError(f"`tuples` must be at least the horizon {horizon}, got {tuples}")
     return choices
-
-
-def weighted_round(weights: ArrayLike, occupancy: ArrayLike, squared_errors: ArrayLike) -> float:
-    """Return Σ m·(1 + q̂) + ¼·Σ q̂·err²/m: the regret of one episode is no larger if the dynamics are known.
-
-    Tables of equal shape: m > 0, the weights of the barrier; q̂, the plan's occupancy measure; err² = (f* - f̂)². The
-    sums run over q̂ > 0. With unknown dynamics one more term joins (docs/theory.md, Theorem B).
-
-    >>> weighted_round([0.1, 0.1], [0.5, 0.5], [0.04, 0.04])
-    0.4
-    """
-    m, q, squares = _held(weights, occupancy, squared_errors=squared_errors)
-    return float((m * (1.0 + q) + 0.25 * q * squares / m).sum())
-
-
-def gain_round(weights: ArrayLike, occupancy: ArrayLike, gains: ArrayLike) -> float:
-    """Return Σ m + ¼·Σ q̂·v/m: in the model the plan is worth no less than drawn optima promise, but for this.
-
-    Tables of equal shape: m > 0, the weights of the barrier; q̂, the plan's occupancy measure; v, the squared gain that
-    the optima of drawn models carry through each tuple (docs/theory.md, Theorem C). The sums run over q̂ > 0. At m =
-    ½·√(q̂v) + m₀ it is at most Σ √(q̂v) + n·m₀, at ¼·√(q̂v) + m₀, the default rule's, 5/4·Σ √(q̂v) + n·m₀.
-
-    >>> gain_round([0.1, 0.1], [0.5, 0.5], [0.08, 0.08])  # m = ½·√(q̂v): Σ √(q̂v)
-    0.4
-    """
-    m, q, v = _held(weights, occupancy, gains=gains)
-    return float((m + 0.25 * q * v / m).sum())
-
-
-def pooled_gain_round(weights: ArrayLike, occupancy: ArrayLike, gains: ArrayLike) -> float:
-    """Return Σ m + ¼·Σ v·max_h q̂/m, the second sum over pairs: `gain_round` where one table serves all steps.
-
-    m and q̂ are (H, S, A). v (S, A) is what the optima of drawn models carry through a pair in all steps, squared, per
-    visit. At m = ½·q̂·√(v/Q̂), Q̂ = Σ_h q̂, it is Σ √(Q̂v).
-
-    >>> pooled_gain_round([[[0.1]], [[0.1]]], [[[0.5]], [[0.5]]], [[0.16]])
-    0.4
-    """
-    q, v = float_table("occupancy", occupancy), float_table("gains", gains)
-    one_of_shapes("gains", v, q.shape[1:])
-    m, held, _ = _held(weights, q, gains=v)
-    ratios = np.zeros(q.shape)
-    ratios[q > 0.0] = held / m
-    return float(m.sum() + 0.25 * (v * ratios.max(axis=0, initial=0.0)).sum())
-
-
-def _held(weights: ArrayLike, occupancy: ArrayLike, **errors: ArrayLike) -> list[FloatArray]:
-    """Return the tables where the occupancy is positive; raise unless they fit it, and the weights there are."""
-    q = float_table("occupancy", occupancy)
-    found = []
-    for name, value in {"weights": weights, "occupancy": q, **errors}.items():
-        table = float_table(name, value)
-        try:
-            here = np.broadcast_to(table, q.shape)[q > 0.0]
-        except ValueError:
-            raise ValueError(f"`{name}` must fit the shape {q.shape} of `occupancy`, got {table.shape}") from None
-        in_range(name, here, np.nextafter(0.0, 1.0) if name == "weights" else 0.0, np.inf)
-        found.append(here)
-    return found
 
 
 def with_floor(*, tuples: int, episodes: int, floor: float, estimation: float) -> float:

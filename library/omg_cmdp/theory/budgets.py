@@ -1,42 +1,14 @@
-"""What is proven of plans within budgets: Theorem H of docs/budgets.md, for one episode, and the largest prices."""
+"""What is proven of plans within budgets: Theorem H of docs/budgets.md, for one episode."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from omg_cmdp.mdp.bellman import policy_values
 from omg_cmdp.mdp.budgets import Budgets
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import FloatArray, float_table, in_range, positive_number
-
-
-def price_bound(weights: ArrayLike, returns: float, slack: float) -> float:
-    """Return (R + Σ m)/s: the prices of a plan add up to no more, if a policy is s below every budget in its model.
-
-    Parameters
-    ----------
-    weights : array
-        The weights m > 0 of the barrier.
-    returns : float
-        R, by how much two policies can differ in value, H at most for rewards in [0, 1].
-    slack : float
-        s > 0, in the units of the costs.
-
-    Returns
-    -------
-    float
-        The bound, in rewards for a unit of cost.
-
-    Examples
-    --------
-    >>> price_bound(np.full(10, 0.1), returns=4.0, slack=0.5)
-    10.0
-    """
-    table = float_table("weights", weights)
-    in_range("weights", table, 0.0, np.inf)
-    return (positive_number("returns", returns) + float(table.sum())) / positive_number("slack", slack)
+from omg_cmdp.validation import FloatArray
 
 
 def priced_round(

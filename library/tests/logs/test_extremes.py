@@ -57,3 +57,11 @@ def test_two_kinds_of_contexts_in_one_table_are_refused():
     with pytest.raises(ValueError, match="both `context` and `context_0`"):
         omg.logs.read_table(frame, space=SPACE)
     assert list(omg.logs.read_table(frame, space=SPACE, context="context").contexts) == ["a"]
+
+
+def test_a_label_of_four_hundred_digits_is_no_number():
+    frame = omg.Log(SPACE, [episode()]).table()
+    frame["state"] = [10**400, 1]
+    with pytest.raises(ValueError, match="column 'state' must be a finite number"):
+        omg.logs.read_table(frame, space=SPACE)
+    assert len(omg.logs.read_table(frame).episodes) == 1

@@ -175,3 +175,15 @@ def test_a_drained_ledger_goes_on_counting(tmp_path):
     resumed.advance(4)
     assert list(resumed.ledger.table().index) == [4, 5, 6, 7]
     np.testing.assert_array_equal(np.concatenate([first.regret, resumed.ledger.regret]), whole.ledger.regret)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "{}", "1", '{"bit_generator": "PCG64", "state": {"state": -1, "inc": 1}}']
+)
+def test_a_random_stream_that_was_changed_is_refused(tmp_path, text):
+    run, path = make_run("adaptive, linear"), tmp_path / "run"
+    run.save(path)
+    arrays = read_arrays(path, kind="saved run", version=7)
+    write_arrays(path, arrays | {"noise": np.array(text)}, kind="saved run", version=7)
+    with pytest.raises(ValueError, match="the state of a random stream must be as it was saved"):
+        run.restore(path)

@@ -169,7 +169,6 @@ KERNEL_CLASS = {"predictions": KERNELS, "horizon": H}
 LINEAR = {**SIZES, "dimension": D}
 GLM = {"space": SPACE, "dimension": D, "link": "logit", "scale": 1.0, "delta": 0.1, "ridge": 1.0, **RANGES}
 ERRORS = {"reward_error": 2.0, "dynamics_error": 3.0}
-TABLES = {"weights": [0.1, 0.2], "occupancy": [0.5, 0.5]}
 WORLD_OPTIONS = {"context_count": 3, "misspecification": 0.1, "seed": 1}
 
 EXAMPLES = {
@@ -293,9 +292,7 @@ EXAMPLES = {
     "worlds.SideEffects": lambda: {"budget": 0.5, "horizon": 3, **WORLD_OPTIONS},
     "worlds.SoftmaxWorld": lambda: {**LINEAR, "weight_norm": 2.0, "reward_class_size": 4, **WORLD_OPTIONS},
     "worlds.TreatmentTrial": lambda: {"horizon": 2, "context_count": 3, "misspecification": 0.1, "seed": 1},
-    "worlds.cart_pole": lambda: {"cart": True},
     "worlds.WorldEnv": lambda: {"world": worlds.CombinationLock(states=4), "render_mode": None},
-    "worlds.distance_to_class": lambda: {"world": worlds.Arms(actions=2, reward_class_size=2)},
     "environments.from_gymnasium": lambda: {
         "make": "FrozenLake-v1",
         "contexts": [0.5, 0.9],
@@ -400,9 +397,6 @@ EXAMPLES = {
     "theory.bounds.known_dynamics_round": lambda: {"tuples": 9, "horizon": 2, "gamma": 2.0, "squared_error": 0.1},
     "theory.bounds.known_dynamics": lambda: {"tuples": 9, "horizon": 2, "episodes": 10, "reward_error": 0.1},
     "theory.bounds.accounted": lambda: {"tuples": 9, "horizon": 2, "episodes": 10, "error": 0.1},
-    "theory.bounds.weighted_round": lambda: {**TABLES, "squared_errors": [0.1, 0.2]},
-    "theory.bounds.gain_round": lambda: {**TABLES, "gains": [0.1, 0.2]},
-    "theory.bounds.pooled_gain_round": lambda: {"weights": [[0.1], [0.2]], "occupancy": [[0.5], [0.5]], "gains": [0.1]},
     "theory.bounds.with_floor": lambda: {"tuples": 9, "episodes": 10, "floor": 1.0, "estimation": 4.0},
     "theory.errors.reward_error": lambda: {"horizon": 2, "delta": 0.1, "reward_regret": 1.0},
     "theory.errors.dynamics_error": lambda: {"horizon": 2, "delta": 0.1, "dynamics_regret": 1.0},

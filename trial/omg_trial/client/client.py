@@ -249,7 +249,7 @@ class Client:
         """Return the answer; None if the call must be sent again, as after an answer of a proxy."""
         try:
             content = response.json()
-        except ValueError:
+        except (RecursionError, ValueError):
             return None
         if not isinstance(content, dict):
             return None

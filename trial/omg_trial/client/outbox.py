@@ -28,6 +28,8 @@ CREATE TABLE IF NOT EXISTS seen (row INTEGER PRIMARY KEY CHECK (row = 1), mark T
 """
 _READ = ("SELECT number, key, path, body, waits, refusal FROM calls", "SELECT episode, opened, call FROM episodes")
 
+LARGEST_EPISODE = 2**53
+
 
 class QueuedCall(NamedTuple):
     """A call that was not answered yet."""
@@ -108,35 +110,24 @@ class Outbox:
 
     def known_decision(self, episode: int, step: int, state: str) -> dict[str, Any] | None:
         """Return the decision that the service would make, from the table with which the episode was opened."""
-        opened = self.opened(episode)
-        if opened is None or opened["drawn"] is None:
-            return None
-        if opened["allowance"] is not None and _now() >= datetime.datetime.fromisoformat(opened["allowance"]["until"]):
-            return None
-        if state not in opened["states"] or not 0 <= step < opened["horizon"]:
-            return None
-        place = opened["states"].index(state)
-        action = opened["drawn"][step][place]
-        probability = opened["policy"][step][place][opened["actions"].index(action)]
-        fallback = {"source": opened["source"], "cause": opened["cause"], "rules": []}
-        made = {"episode": episode, "event": None, "step": step, "action": action, "probability": probability}
-        return {
-            **made,
-            "available": True,
-            "version": opened["version"],
-            "fallback": None if opened["source"] == "plan" else fallback,
-        }
+        with _reading(episode):
+            opened = self.opened(episode)
+            return None if opened is None else _decision(opened, episode, step, state)
 
     def proof(self, episode: int) -> dict[str, str]:
         """Return what goes with a decision that was made without a network: the signature of the allowance, and now."""
-        opened = self.opened(episode)
-        if opened is None or opened["allowance"] is None:
-            return {}
-        return {"device_time": _now().isoformat(), "allowance": opened["allowance"]["signature"]}
+        with _reading(episode):
+            opened = self.opened(episode)
+            if opened is None or opened["allowance"] is None:
+                return {}
+            return {"device_time": _now().isoformat(), "allowance": opened["allowance"]["signature"]}
 
     def keep(self, opened: dict[str, Any], call: QueuedCall) -> None:
         """Keep how an episode was opened, and the call: made again while the episode is under way, it is the same."""
-        row = opened["episode"], json.dumps(opened), call.number
+        episode = opened.get("episode")
+        if type(episode) is not int or not 0 < episode <= LARGEST_EPISODE:
+            raise ValueError(f"the service must answer with the number of the episode, got {episode!r:.60}")
+        row = episode, json.dumps(opened), call.number
         with self._transaction():
             self._file.execute("REPLACE INTO episodes VALUES (?, ?, ?)", row)
 
@@ -159,6 +150,36 @@ class Outbox:
             self._file.execute("BEGIN IMMEDIATE")
             yield
             self._file.execute("REPLACE INTO seen VALUES (1, ?)", (self.seen,))
+
+
+def _decision(opened: dict[str, Any], episode: int, step: int, state: str) -> dict[str, Any] | None:
+    if opened["drawn"] is None:
+        return None
+    if opened["allowance"] is not None and _now() >= datetime.datetime.fromisoformat(opened["allowance"]["until"]):
+        return None
+    if state not in opened["states"] or not 0 <= step < opened["horizon"]:
+        return None
+    place = opened["states"].index(state)
+    action = opened["drawn"][step][place]
+    probability = opened["policy"][step][place][opened["actions"].index(action)]
+    fallback = {"source": opened["source"], "cause": opened["cause"], "rules": []}
+    made = {"episode": episode, "event": None, "step": step, "action": action, "probability": probability}
+    return {
+        **made,
+        "available": True,
+        "version": opened["version"],
+        "fallback": None if opened["source"] == "plan" else fallback,
+    }
+
+
+@contextlib.contextmanager
+def _reading(episode: int) -> Iterator[None]:
+    """Turn what is wrong with the answer by which an episode was opened into a sentence."""
+    try:
+        yield
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        wrong = f"the answer by which episode {episode} was opened is none of a service of this version"
+        raise ValueError(f"{wrong} ({type(error).__name__}: {error!s:.60})") from None
 
 
 def _now() -> datetime.datetime:

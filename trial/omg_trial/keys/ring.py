@@ -70,9 +70,13 @@ class KeyRing:
             raise KeyFileError(f"{self.path} has the keys of another trial: move it away, or name another key file")
         if not self.secret:
             self.secret = secrets.token_hex(32) if secret is None else secret
-            if self.path is not None:
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-            self._write(["format", "secret"])
+            try:
+                if self.path is not None:
+                    os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+                self._write(["format", "secret"])
+            except BaseException:
+                self.secret = ""  # nothing may be written under a secret that is perhaps in no file
+                raise
 
     def alias(self, person: str) -> str:
         """Return the pseudonym of a person."""

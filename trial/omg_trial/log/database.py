@@ -131,7 +131,8 @@ class Database:
         """Make the secret of a trial that is founded here."""
         if self._is_server and self.keys.path is None:
             raise ValueError("name a file for the keys of the trial (--keys, `keys`): they are not kept on a server")
-        self.keys.found()
+        with _writing_key_file():
+            self.keys.found()
 
     def close(self) -> None:
         """Let go of the database."""
@@ -256,12 +257,20 @@ class Database:
 
 
 @contextlib.contextmanager
-def _writing_keys() -> Iterator[None]:
-    """Make a `StoreError` of whatever fails; a key file that was replaced is as bad as a log that was."""
+def _writing_key_file() -> Iterator[None]:
+    """Make a `StoreError` of a disk that fails."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
+
+
+@contextlib.contextmanager
+def _writing_keys() -> Iterator[None]:
+    """Make a `StoreError` of whatever fails; a key file that was replaced is as bad as a log that was."""
+    try:
+        with _writing_key_file():
+            yield
     except KeyFileError as error:
         raise DamagedLogError(str(error)) from None
 

@@ -9,10 +9,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from omg_cmdp.persistence import whole_file
 from omg_trial.log.database import Database
 from omg_trial.log.events import BrokenChainError, Chain, Event, ending, verified
+from omg_trial.log.schema import EVENTS
 from omg_trial.operation.channels import TIMEOUT, no_redirects
 
 TOGETHER = 1000
@@ -65,6 +67,13 @@ def _extend(chain: Chain, store: Database, events: Iterator[Event]) -> None:
         store.append(some)
         for event in some:
             chain.add(event)
+
+
+def _event(row: Any) -> Event:
+    """Return the event of a row that a service has sent."""
+    if not isinstance(row, list) or len(row) != len(EVENTS.columns):
+        raise ValueError("no row of a log")
+    return Event(*row)
 
 
 class Follower:
@@ -129,9 +138,9 @@ class Follower:
         address, headers = f"{self._source}/v1/events?after={after}", {"Authorization": f"Bearer {self._token}"}
         try:
             with no_redirects().open(urllib.request.Request(address, headers=headers), timeout=TIMEOUT) as answer:
-                return [Event(*json.loads(line)) for line in answer]
+                return [_event(json.loads(line)) for line in answer]
         except urllib.error.HTTPError as error:
             error.close()
             raise SourceError(f"the service answers {error.code}; the token must have the role follower") from None
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, RecursionError, TypeError, ValueError) as error:
             raise SourceError(f"the service cannot be read: {type(error).__name__}") from None

@@ -92,4 +92,6 @@ def keep_within(row: FloatArray, lower: FloatArray, upper: FloatArray, instead: 
     if rest >= 0.0:
         return np.asarray(kept + rest * instead / instead.sum())
     above = kept - lower
-    return np.asarray(kept + rest * above / above.sum())
+    if not above.any():  # the bounds below sum to 1, but for rounding
+        return np.asarray(kept / kept.sum())
+    return np.asarray(np.maximum(kept + rest * above / above.sum(), 0.0))  # rounding may go below 0

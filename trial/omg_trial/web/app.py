@@ -80,7 +80,6 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     app.add_exception_handler(HTTPException, _http)
     app.add_middleware(_Door)
     app.state.process, metrics = service.process, Metrics()
-    add_views(app, service, metrics, gate.of)
 
     def add_route(
         path: str,
@@ -142,6 +141,8 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
         asked = read_fields(offered.policy, json_object(headers, body))
         return await show(lambda at: show_policy(at.inputs(), asked))
 
+    # After the calls: paths are tried in this order, and nearly all requests are decisions.
+    add_views(app, service, metrics, gate.of)
     add_route("/v1/policy", "policy", offered.policy, answers.PolicyAnswer, ["analyst"], policy)
 
     @app.get("/v1/health", response_model=answers.Health, operation_id="health")

@@ -59,7 +59,7 @@ def cut(asked):
 def fail(asked):
     """Fail at the n-th operation of every path."""
     broken = failures = 0
-    paths = [*nth.CALLS, *nth.TASKS, *nth.STARTS, *nth.FILE_ACTS]
+    paths = asked.path or [*nth.CALLS, *nth.TASKS, *nth.STARTS, *nth.FILE_ACTS]
     for kind, path, for_good in itertools.product(nth.KINDS, paths, (False, True)):  # memory, the longest, last
         if asked.late():
             print(f"nth: stopped before {path}, {kind}, as time was up")
@@ -111,6 +111,7 @@ def main():
     command.add_argument("--years", type=int, default=20)
     command.add_argument("--count", type=int, default=10_000)
     command.add_argument("--most", type=int, default=100_000, help="the largest n of the n-th failure")
+    command.add_argument("--path", action="append", default=[], help="a path of the n-th failure, such as open")
     command.add_argument("--minutes", type=float, default=float("inf"), help="for each tool")
     command.add_argument("--shrink", action="store_true", help="shrink the scripts that fail")
     command.add_argument("--bug", action="append", default=[], help="the name of a planted bug")

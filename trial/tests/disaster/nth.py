@@ -165,7 +165,11 @@ def every_failure(path, kind, *, for_good=False, most=100_000):
     if play is not None:
         while n < most:
             n += 1
-            found = play(path, failing, n, kind, for_good)
+            try:
+                found = play(path, failing, n, kind, for_good)
+            except Exception as error:
+                failing.set(0)
+                found = [f"an error that nobody expects: {type(error).__name__}: {error}"]
             if found is None:
                 break
             wrong += [f"{how}, n = {n}: {each}" for each in found]
@@ -206,7 +210,7 @@ def _call(at, path, failing, n, kind, for_good):
     name, fields = CALLS[path](at, n)
     if name == "learn" and at.state.learning is not None:
         at.learn_here()
-    key = f"key-{path}-{n}"
+    key = f"key-{path.replace(' ', '-')}-{n}"
     request = at.prepare(name, fields, key)
     failing.set(n, kind, for_good=for_good)
     told = None
@@ -342,13 +346,14 @@ def _log_acts(folder):
     import omg_cmdp as omg
 
     env, path = gymnasium.make("FrozenLake-v1", is_slippery=False), folder / "log.jsonl"
-    agent = omg.agents.Uniform(omg.environments.gymnasium_space(env, horizon=3))
+    space = omg.environments.gymnasium_space(env, horizon=3)
+    agent = omg.agents.Uniform(space)
 
     def act():
         omg.play(env, agent, [0, 0], log=path, overwrite=True)
 
     act()
-    return act, lambda: [] if len(omg.logs.read_log(path).episodes) <= 2 else ["too many episodes"]
+    return act, lambda: [] if len(omg.logs.read_log(path, space).episodes) <= 2 else ["too many episodes"]
 
 
 FILE_ACTS = {"agent": _agent_acts, "log": _log_acts}

@@ -22,22 +22,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
 from typing import final
 
 import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_number
 from omg_lab.rivals.declared import Bandit, Option
-from omg_lab.rivals.listed import Listed, Predicted, listed, opening_actions
+from omg_lab.rivals.listed import Counterfactual, Predicted, opening_actions
 
 
 @final
-class UCCB(Bandit):
+class UCCB(Counterfactual, Bandit):
     """Play the best action with a bonus for what would rarely have been played in this context.
 
     Parameters
@@ -62,15 +60,11 @@ class UCCB(Bandit):
     """
 
     _: dataclasses.KW_ONLY
-    contexts: Option[Iterable[Context], Listed] = Option(listed)
     scale: Option[float, float] = Option(positive_number, 0.03)
-
-    usual_oracles = "offline"
-    learned = ("counts",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._predicted = Predicted(self.contexts, self.reward_oracle, self.space.admissible.shape)
+        self._predicted = (Predicted(self.contexts, self.reward_oracle, self.space.admissible.shape),)
         self._warm_up = int(self.space.admissible.sum(axis=1).max())
         self._counts = np.ones((len(self.contexts), *self.space.admissible.shape))
 
@@ -88,7 +82,8 @@ class UCCB(Bandit):
         if self.episodes_seen < self._warm_up:
             return np.tile(opening_actions(self.space, self.episodes_seen), (len(self.contexts), 1, 1))
         bonuses = self.scale * math.sqrt(self.episodes_seen + 1) / self._counts
-        hopes = np.where(admissible, self._predicted.tables[:, 0] + bonuses, -np.inf)
+        (rewards,) = self._predicted
+        hopes = np.where(admissible, rewards.tables[:, 0] + bonuses, -np.inf)
         return np.asarray(np.eye(actions)[hopes.argmax(axis=2)])
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
@@ -98,16 +93,3 @@ class UCCB(Bandit):
         super()._learn(trajectory, rewards)
         if self.episodes_seen >= self._warm_up:
             self._counts += played
-
-    def _follow_oracles(self) -> None:
-        self._predicted.refresh()
-
-    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
-        arrays = super()._read(state, episodes)
-        if (least := arrays["counts"].min()) < 1.0:
-            raise ValueError(f"`state` must hold counts of at least 1, got {least}")
-        return arrays
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        super()._load_learned(state, episodes)
-        self._follow_oracles()

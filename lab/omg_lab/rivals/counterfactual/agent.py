@@ -9,31 +9,21 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
-from omg_cmdp import oracles
 from omg_cmdp.agents.building import class_oracles
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, float_table, instance_of, positive_integer
-from omg_lab.rivals.declared import ModelRival, Option, optional
-from omg_lab.rivals.listed import Listed, Predicted, listed
+from omg_lab.rivals.declared import Option, optional
+from omg_lab.rivals.listed import Counterfactual, Predicted
 
 compiled = Lazy("omg_lab.rivals.compiled.counterfactual")
-
-KNOWN = (oracles.KnownRewards, oracles.KnownDynamics)
-OF_CLASSES = (
-    *(oracles.FiniteRewards, oracles.OfflineFiniteRewards, oracles.LogLossRewards),
-    *(oracles.FiniteDynamics, oracles.OfflineFiniteDynamics, oracles.OfflineLeastSquaresDynamics),
-)
-"""Oracles that know a world's class of functions."""
 
 
 def two_scales(name: str, value: Any) -> tuple[float, float]:
@@ -45,27 +35,26 @@ def two_scales(name: str, value: Any) -> tuple[float, float]:
     return rewards, dynamics
 
 
-class CounterfactualAgent(ModelRival):
+class CounterfactualAgent(Counterfactual):
     """An agent that plans with a bonus for what its earlier rounds would not have done in this context.
 
     b = min(1, β_R/2W) + H·min(2, β_P/2W), β = β₀·√T; H is the range of values, W what is counted.
     """
 
     _: dataclasses.KW_ONLY
-    contexts: Option[Iterable[Context], Listed] = Option(listed)
     scale: Option[float | tuple[float, float], tuple[float, float]] = Option(two_scales, 0.03)
     episodes: Option[int | None, int | None] = Option(optional(positive_integer), None)
 
-    usual_oracles = "offline"
-    learned: ClassVar[tuple[str, ...]] = ("counts",)
     weight = 1.0
     """By how much a count matters."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         pairs = self.space.admissible.shape
-        self._rewards = Predicted(self.contexts, self.reward_oracle, pairs)
-        self._dynamics = Predicted(self.contexts, self.dynamics_oracle, (*pairs, self.space.states))
+        self._predicted = (
+            Predicted(self.contexts, self.reward_oracle, pairs),
+            Predicted(self.contexts, self.dynamics_oracle, (*pairs, self.space.states)),
+        )
         self._counts = np.ones((len(self.contexts), self.space.horizon, *pairs))
 
     @classmethod
@@ -73,12 +62,9 @@ class CounterfactualAgent(ModelRival):
         """Return an agent without a bonus for what is known: the truth, or a class of one function."""
         instance_of("world", world, Environment)
         options = options if "reward_oracle" in options else class_oracles(world) | options
-        parts = (
-            (options["reward_oracle"], world.reward_functions),
-            (options["dynamics_oracle"], world.transition_functions),
-        )
         if not isinstance(scale, (list, tuple)):
-            scale = [scale * (not _is_known(*part, world.contexts[0])) for part in parts]
+            classes = (options[name].functions(world.contexts[0]) for name in ("reward_oracle", "dynamics_oracle"))
+            scale = [0.0 if tables is not None and len(tables) == 1 else scale for tables in classes]
         return super().for_world(world, scale=tuple(scale), **options)
 
     def decide(self, context: Context) -> Decision:
@@ -102,10 +88,11 @@ class CounterfactualAgent(ModelRival):
 
     def _plan(self, here: slice) -> tuple[FloatArray, FloatArray]:
         """Return the policies of this round for these contexts, and their occupancies in the model, (C, H, S, A)."""
-        optimistic = self._rewards.tables[here] + self._bonus(self._counts[here])
+        rewards, dynamics = (each.tables[here] for each in self._predicted)
+        optimistic = rewards + self._bonus(self._counts[here])
         policies, occupancies = np.empty((2, *optimistic.shape))
         known = *self.space.raw, *self.value_bounds
-        compiled.plan_round(self._dynamics.tables[here], optimistic, *known, policies, occupancies)
+        compiled.plan_round(dynamics, optimistic, *known, policies, occupancies)
         return policies, occupancies
 
     @abc.abstractmethod
@@ -118,24 +105,3 @@ class CounterfactualAgent(ModelRival):
         counts = self._counts + self._counted()
         super()._learn(trajectory, rewards)
         self._counts = counts
-
-    def _follow_oracles(self) -> None:
-        self._rewards.refresh()
-        self._dynamics.refresh()
-
-    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
-        arrays = super()._read(state, episodes)
-        if (least := arrays["counts"].min()) < 1.0:
-            raise ValueError(f"`state` must hold counts of at least 1, got {least}")
-        return arrays
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        super()._load_learned(state, episodes)
-        self._follow_oracles()
-
-
-def _is_known(oracle: Any, functions: Any, context: Context) -> bool:
-    """Return whether an oracle has nothing to learn, as this context shows."""
-    return isinstance(oracle, KNOWN) or (
-        isinstance(oracle, OF_CLASSES) and functions is not None and len(functions(context)) == 1
-    )

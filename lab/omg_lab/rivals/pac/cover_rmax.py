@@ -6,8 +6,13 @@ nothing. Contexts may be chosen by anyone.
 
 The paper proves, up to constants and logarithms, that with probability 1 - δ at most N·S·A·H²·(S + log 1/δ)/ε³ episodes
 are worse than ε, N the covering number of the contexts for r, and ε in units of the mean reward of a step (from notes,
-not certain). `published_radius` and `published_visits` are its r and m; both follow from notes too, and the factors 8
-and 128 are arguments. N grows like r to the minus dimension, and so must it for smooth classes.
+not certain). For ε in units of the whole episode its numbers are, from notes too, with factors 8 and 128 that are not
+certain,
+
+    r = min(ε/(8·H²·L_p), ε/(8·H·L_r)),    m = 128·(S·log 2 + log(S·A/δ))·H⁴/ε².
+
+Contexts in a ball then differ by at most 3ε/8 in the value of any policy: H·2r·L_r + (H²/2)·2r·L_p. N grows like r to
+the minus dimension, and so must it for smooth classes.
 
 Proven here: the inequality of `rmax.py`. In a ball the contexts differ by at most 2r, so that the mean of any of their
 tables is within η_r = 2r·L_r and η_p = 2r·L_p of each of them, apart from noise.
@@ -18,18 +23,16 @@ Source: named in the paper of this project; pseudo-code in the project's theory 
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import final
 
 import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, at_least_zero, positive_integer, positive_number, probability
+from omg_cmdp.validation import FloatArray, positive_integer
 from omg_lab.rivals.cells import CellRival, Tally
 from omg_lab.rivals.declared import Option
 from omg_lab.rivals.pac.rmax import induced_mdp
@@ -46,8 +49,8 @@ class CoverRmax(CellRival):
     cover : Cover
         Which contexts share a cell; `PerBall(radius)` as published.
     visits : int
-        The number m of visits after which a pair is known, and believed for ever. The published number,
-        `published_visits`, is in the millions for H = 5 and ε = ½; 20, the default, is what can be played.
+        The number m of visits after which a pair is known, and believed for ever. The published number
+        is in the millions for H = 5 and ε = ½; 20, the default, is what can be played.
     known_rewards, known_transitions : function, optional
         From a context to the true tables, (S, A) and (S, A, S), where they are known; by default both are learned.
     reward_range, return_range
@@ -83,33 +86,3 @@ class CoverRmax(CellRival):
             if tally.counts[state, action].sum() < self.visits:
                 tally.counts[state, action, next_state] += 1.0
                 tally.rewards[state, action] += reward
-
-
-def published_radius(
-    space: Space, *, epsilon: float, reward_smoothness: float, dynamics_smoothness: float, factor: float = 8.0
-) -> float:
-    """Return r = min(ε/(8·H²·L_p), ε/(8·H·L_r)), for ε in units of the whole episode; the factor is not certain.
-
-    Contexts in a ball then differ by at most 3ε/8 in the value of any policy: H·2r·L_r + (H²/2)·2r·L_p.
-
-    >>> published_radius(Space(states=2, actions=2, horizon=2), epsilon=0.8, reward_smoothness=1, dynamics_smoothness=1)
-    0.025
-    """
-    horizon, wanted = space.horizon, positive_number("epsilon", epsilon) / positive_number("factor", factor)
-    slopes = (
-        horizon * at_least_zero("reward_smoothness", reward_smoothness),
-        horizon**2 * at_least_zero("dynamics_smoothness", dynamics_smoothness),
-    )
-    return min((wanted / slope for slope in slopes if slope > 0.0), default=math.inf)
-
-
-def published_visits(space: Space, *, epsilon: float, delta: float = 0.05, factor: float = 128.0) -> int:
-    """Return m = 128·(S·log 2 + log(S·A/δ))·H⁴/ε², for ε in units of the whole episode; the factor is not certain.
-
-    >>> f"{published_visits(Space(states=5, actions=3, horizon=5), epsilon=0.5):.0e}"
-    '3e+06'
-    """
-    states, horizon = space.states, space.horizon
-    logarithm = states * math.log(2.0) + math.log(states * space.actions / probability("delta", delta))
-    wanted = positive_number("epsilon", epsilon)
-    return math.ceil(positive_number("factor", factor) * logarithm * horizon**4 / wanted**2)

@@ -11,10 +11,11 @@ know", and the pair absorbs with maximal value (`rmax.py`). ŷ of the next state
 Proven here.
 1. Without noise, y = cᵀθ, the error is exactly cᵀ·Q·θ: W = (Q⁻¹ - I)·θ. Rows of θ = (P_1, ..., P_d) are
    distributions, so ‖cᵀQθ‖₁ <= ‖Qc‖₁ <= α, and α bounds the error of a reward likewise. Clipping moves no closer entry
-   away, and normalising at most doubles the error: ‖P̂ - P*‖₁ <= 2α. Hence `noiseless_threshold`.
-2. It does not know at most n times, n the largest with n·log(1 + α²/d) <= d·log(1 + n/d): `most_unknown`. For
-   ‖Qc‖₁ <= √d·‖Qc‖₂ and ‖Qc‖₂² <= cᵀQc, since Q <= I; so an unknown visit has cᵀQc > α²/d, and multiplies det Q⁻¹ by
-   1 + cᵀQc. That determinant is at most (1 + n/d)^d, by the mean of its eigenvalues and ‖c‖₂ <= 1. ∎
+   away, and normalising at most doubles the error: ‖P̂ - P*‖₁ <= 2α. With α = ε/(4·H·(1 + H)) known pairs cost at most
+   ε/2.
+2. It does not know at most n times, n the largest with n·log(1 + α²/d) <= d·log(1 + n/d). For ‖Qc‖₁ <= √d·‖Qc‖₂ and
+   ‖Qc‖₂² <= cᵀQc, since Q <= I; so an unknown visit has cᵀQc > α²/d, and multiplies det Q⁻¹ by 1 + cᵀQc. That
+   determinant is at most (1 + n/d)^d, by the mean of its eigenvalues and ‖c‖₂ <= 1. ∎
 
 What is not certain: the norm in the test of what is known is that of another implementation, found in public. The
 paper's α, of order ε² and smaller, could not be confirmed, nor its bound, notes say Õ(d²·H·S·A·max(d², S²)/ε⁵)
@@ -26,7 +27,6 @@ Source: named in the paper of this project; pseudo-code in the project's theory 
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any, Self, final
 
 import numpy as np
@@ -34,7 +34,6 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.features import FeatureFunction, Features
@@ -129,29 +128,3 @@ class KWIKRmax(Rival):
 
     def _sources(self) -> dict[str, Source]:
         return {"features": self._features}
-
-
-def most_unknown(dimension: int, threshold: float) -> int:
-    """Return how often a pair can be unknown when it is visited: the largest n with n·log(1 + α²/d) <= d·log(1 + n/d).
-
-    >>> most_unknown(1, 1.0), most_unknown(3, 0.2)
-    (1, 1390)
-    """
-    size, alpha = positive_integer("dimension", dimension), positive_number("threshold", threshold)
-    growth = math.log1p(alpha**2 / size)
-    low, high = 0, 1
-    while high * growth <= size * math.log1p(high / size):
-        low, high = high, 2 * high
-    while high - low > 1:  # n·growth - d·log(1 + n/d) is convex and 0 at 0, so that it changes its sign once
-        middle = (low + high) // 2
-        low, high = (middle, high) if middle * growth <= size * math.log1p(middle / size) else (low, middle)
-    return low
-
-
-def noiseless_threshold(space: Space, *, epsilon: float) -> float:
-    """Return the α for which the error of known pairs, without noise, costs at most ε/2: ε/(4·H·(1 + H)).
-
-    >>> noiseless_threshold(Space(states=2, actions=2, horizon=4), epsilon=0.8)
-    0.01
-    """
-    return positive_number("epsilon", epsilon) / (4.0 * space.horizon * (1.0 + space.horizon))

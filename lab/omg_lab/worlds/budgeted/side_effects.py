@@ -30,8 +30,8 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, frozen, in_range, positive_number
-from omg_lab.worlds.base import World, sigmoid, streams, vector
+from omg_cmdp.validation import FloatArray, frozen, positive_number
+from omg_lab.worlds.base import World, patient, sigmoid, streams
 
 QUALITY = np.array([1.0, 0.7, 0.35, 0.0])
 ENROLMENT = np.array([0.0, 0.3, 0.4, 0.3])
@@ -87,27 +87,21 @@ class SideEffects(World):
 
     def costs(self, context: Context) -> FloatArray:
         """Return the expected side effects (1, S, A)."""
-        harm = sigmoid(HARM @ _patient(context))
+        harm = sigmoid(HARM @ patient(context, 2))
         return np.tile(np.concatenate([[0.0], harm]), (1, len(QUALITY), 1))
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (1, S, A), which are known."""
-        _patient(context)
+        patient(context, 2)
         return np.tile(QUALITY[:, None], (1, 1, 3))
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (M, S, A, S) under every hypothesis on the responses."""
-        return _transitions(self._responses @ _patient(context))
+        return _transitions(self._responses @ patient(context, 2))
 
     def _outside_transitions(self, context: Context) -> FloatArray:
-        alone = self._responses[self.transition_index] @ _patient(context)
+        alone = self._responses[self.transition_index] @ patient(context, 2)
         return np.asarray(_transitions((alone + self._interactions * np.prod(context))[None])[0])
-
-
-def _patient(context: Context) -> FloatArray:
-    features = vector(context, 2)
-    in_range("context", features, -1.0, 1.0)
-    return np.concatenate([[1.0], features])
 
 
 def _transitions(log_odds: FloatArray) -> FloatArray:

@@ -1,6 +1,7 @@
 """Rmax and Cover-Rmax: optimism, the inequality of its docstring, the number of mistakes, and what a ball costs."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ import omg_lab
 from library.tests.agents.models import an_episode, uniform
 from omg_cmdp import Space, TabularMDP, optimal_policy, policy_value
 from omg_lab.rivals import Blind, CoverRmax, PerBall, PerContext
-from omg_lab.rivals.pac.cover_rmax import published_radius, published_visits
 from omg_lab.rivals.pac.rmax import induced_mdp
 
 STATES, ACTIONS, HORIZON = 4, 3, 5
@@ -132,8 +132,8 @@ def test_contexts_in_a_ball_of_the_published_radius_differ_by_three_eighths_of_e
     """Tables linear in c in [0, 1] are smooth with L = the distance of the two ends; values then differ as proven."""
     ends = [tables(rng, 0.3) for _ in range(2)]
     slopes = {
-        "dynamics_smoothness": np.abs(ends[1][0] - ends[0][0]).sum(axis=2).max(),
-        "reward_smoothness": np.abs(ends[1][1] - ends[0][1]).max(),
+        "dynamics": np.abs(ends[1][0] - ends[0][0]).sum(axis=2).max(),
+        "rewards": np.abs(ends[1][1] - ends[0][1]).max(),
     }
 
     def mdp(context):
@@ -141,10 +141,8 @@ def test_contexts_in_a_ball_of_the_published_radius_differ_by_three_eighths_of_e
         return SPACE.mdp(transitions=kernel, rewards=rewards)
 
     for epsilon in (0.5, 2.0):
-        radius = published_radius(SPACE, epsilon=epsilon, **slopes)
-        bias = (
-            HORIZON * 2.0 * radius * slopes["reward_smoothness"] + (HORIZON**2) * radius * slopes["dynamics_smoothness"]
-        )
+        radius = epsilon / (8.0 * HORIZON * max(HORIZON * slopes["dynamics"], slopes["rewards"]))
+        bias = HORIZON * 2.0 * radius * slopes["rewards"] + (HORIZON**2) * radius * slopes["dynamics"]
         assert bias <= 3.0 * epsilon / 8.0 + 1e-12
         inside = np.clip(0.5 + radius * np.array([-1.0, 0.0, 1.0]), 0.0, 1.0)
         policies = [optimal_policy(mdp(context))[0] for context in inside]
@@ -156,7 +154,8 @@ def test_contexts_in_a_ball_of_the_published_radius_differ_by_three_eighths_of_e
 def test_known_pairs_of_the_published_number_of_visits_are_good_enough(rng):
     """m visits leave ‖P̂ - P‖₁ below ε/(4H²), the share that the inequality asks for, with room: factor 128."""
     for epsilon in (1.0, 2.0):
-        visits = published_visits(SPACE, epsilon=epsilon)
+        logarithm = STATES * math.log(2.0) + math.log(STATES * ACTIONS / 0.05)
+        visits = math.ceil(128.0 * logarithm * HORIZON**4 / epsilon**2)
         for row in tables(rng)[0].reshape(-1, STATES):
             frequencies = rng.multinomial(visits, row) / visits
             assert np.abs(frequencies - row).sum() <= epsilon / (4.0 * HORIZON**2)

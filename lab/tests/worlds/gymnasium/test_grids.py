@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from lab.tests.worlds.catalogue import FROM_GYMNASIUM, model, truths, uniform_policy
+from lab.tests.worlds.misspecification import distance_to_class
 from omg_cmdp import optimal_policy
 from omg_cmdp.environments import from_gymnasium
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
-from omg_lab.worlds import CliffWalking, FrozenLake, distance_to_class
+from omg_lab.worlds import CliffWalking, FrozenLake
 from omg_lab.worlds.gymnasium.cliff_walking import FALL
 
 DIALS = (0.0, 0.1, 0.4, 0.9)

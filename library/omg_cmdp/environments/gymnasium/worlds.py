@@ -28,6 +28,7 @@ from omg_cmdp.validation import (
     positive_integer,
     real_number,
     seed_number,
+    unit_scaled,
 )
 
 
@@ -95,13 +96,14 @@ class TableWorld(ContextualMDP):
     def mdp(self, context: Context) -> TabularMDP:
         """Return the MDP of `context`, rewards rescaled."""
         outcomes = self.outcomes(context)
-        return self.space.mdp(transitions=outcomes.transitions(), rewards=self._rescaled(outcomes.mean_rewards()))
+        rewards = unit_scaled(outcomes.mean_rewards(), self.reward_range)
+        return self.space.mdp(transitions=outcomes.transitions(), rewards=rewards)
 
     def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` for one episode; 4H + 1 random numbers are used."""
         e = super().sample(context, policy, generator)
-        rewards = self._rescaled(self.outcomes(context).draw(e, generator.random(self.space.horizon)))
-        return e.with_rewards(rewards)
+        drawn = self.outcomes(context).draw(e, generator.random(self.space.horizon))
+        return e.with_rewards(unit_scaled(drawn, self.reward_range))
 
     def original_value(self, value: float) -> float:
         """Return low·H + (high - low)·value: a value of this world in the environment's units.
@@ -116,11 +118,6 @@ class TableWorld(ContextualMDP):
         if not math.isfinite(number):
             raise ValueError(f"`value` must be a finite number, got {value!r:.60}")
         return low * self.space.horizon + (high - low) * number
-
-    def _rescaled(self, rewards: FloatArray) -> FloatArray:
-        low, high = self.reward_range
-        # Rounding may leave [0, 1] by an ulp.
-        return np.clip((rewards - low) / (high - low), 0.0, 1.0)
 
 
 @final

@@ -19,7 +19,7 @@ from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import RewardFrame
-from omg_cmdp.oracles.losses import SQUARE, Examples
+from omg_cmdp.oracles.losses import SQUARE, Examples, exponential_weights
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -52,11 +52,7 @@ class _Product(Forecasters):
 
     def _posteriors(self, index: int, rates: FloatArray) -> FloatArray:
         """Return (rates, S, N): the weights of the functions in each state."""
-        losses = self.class_losses[index]
-        exponents = -rates[:, None, None] * (losses - losses.min(axis=-1, keepdims=True))
-        # As in `exponential_weights`: no function is lost for good.
-        weights = np.exp(np.maximum(exponents, -700.0))
-        return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+        return exponential_weights(self.class_losses[index], rates[:, None, None])
 
     def forecasts(self, prepared: tuple[int, Functions]) -> FloatArray:
         index, functions = prepared

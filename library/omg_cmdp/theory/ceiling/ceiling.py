@@ -21,7 +21,7 @@ from omg_cmdp.theory.ceiling.largest import Loss, largest_loss
 from omg_cmdp.theory.ceiling.sets import Observed
 from omg_cmdp.theory.ceiling.spaces import is_known, version_space
 from omg_cmdp.theory.rounds import mixed_policies
-from omg_cmdp.validation import FloatArray, instance_of, probability
+from omg_cmdp.validation import FloatArray, instance_of, probability, unit_scaled
 
 DELTA = 0.05
 """The usual failure probability."""
@@ -232,7 +232,7 @@ class RegretCeiling:
             most = numbers("most", state, (None,)).tolist()
             shares = numbers("shares", state, (len(most),)).tolist()
             load_parts(state, {name: each for name, each in self._versions.items() if each is not None})
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise ValueError(f"`state` must be that of a RegretCeiling with the same oracles, got {error!r}") from error
         self._most, self._settled = most, shares
 
@@ -243,9 +243,7 @@ class RegretCeiling:
             versions.learn(context, Observed(steps, pairs, states[1:]))
         told = np.flatnonzero(~np.isnan(rewards))
         if (versions := self._versions["rewards"]) is not None and len(told):
-            low, high = self._range
-            scaled = np.clip((rewards[told] - low) / (high - low), 0.0, 1.0)
-            versions.learn(context, Observed(steps[told], pairs[told], scaled))
+            versions.learn(context, Observed(steps[told], pairs[told], unit_scaled(rewards[told], self._range)))
 
     def _add(self, context: Keyed, policies: FloatArray, probabilities: FloatArray, trajectory: Trajectory) -> Loss:
         lost = self._loss(context, policies, probabilities)

@@ -177,7 +177,10 @@ class ContextTallies:
 
     def load_state(self, state: State) -> None:
         """Load the tallies of all contexts."""
-        contexts = [context_from_json(text) for text in state["contexts"].tolist()]
+        try:
+            contexts = [context_from_json(text) for text in state["contexts"].tolist()]
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"`state` must hold 'contexts' as text, got {error!r}") from error
         counts = numbers("counts", state, (len(contexts), *self._prior.shape))
         evidences = numbers("evidences", state, (len(contexts), len(self._prior)))
         self.evidence = numbers("evidence", state, self.evidence.shape)

@@ -232,17 +232,18 @@ def test_play_is_observed_too():
     assert 0.0 < seen.total <= 3 * 8
 
 
+@pytest.mark.parametrize("saved", [0, 15])
 @pytest.mark.parametrize("oracles", [finite, counts, aggregates])
-def test_a_saved_ceiling_continues_bit_for_bit(oracles):
+def test_a_saved_ceiling_continues_bit_for_bit(oracles, saved):
     world = Shifting(2)
     whole, half, rest = (omg.RegretCeiling(omg.OMG(world.space, *oracles(world))) for _ in range(3))
     policy, noise = np.full((3, 2, 2), 0.5), np.random.default_rng(0)
     played = [world.sample(world.contexts[number % 2], policy, noise) for number in range(30)]
-    for ceiling, part in ((whole, played), (half, played[:15])):
+    for ceiling, part in ((whole, played), (half, played[:saved])):
         for each in part:
             ceiling.add(each.context, policy, each)
     rest.load_state(half.state())
-    for each in played[15:]:
+    for each in played[saved:]:
         rest.add(each.context, policy, each)
     np.testing.assert_array_equal(rest.episodes, whole.episodes)
     with pytest.raises(ValueError, match="RegretCeiling"):
@@ -264,6 +265,48 @@ def test_a_log_is_replayed_by_the_agent_that_played_it():
     np.testing.assert_array_equal(seen.episodes, replayed.episodes)
     with pytest.raises(ValueError, match="must be the one that played: episode 1 "):
         omg.RegretCeiling(agent()).replay(log.episodes, agent(gamma=3.0))
+
+
+def test_where_both_parts_are_known_the_ceiling_is_the_regret():
+    """Nothing is left to doubt, whatever δ is."""
+    world = Shifting(2)
+    tables = {context: world.mdp(context) for context in world.contexts}
+    known = {
+        "reward_oracle": omg.oracles.KnownRewards(lambda context: tables[context].rewards, horizon=3),
+        "dynamics_oracle": omg.oracles.KnownDynamics(lambda context: tables[context].transitions, horizon=3),
+    }
+    ledger, ceiling = run(world, omg.agents.Uniform(world.space), episodes=10, **known)
+    np.testing.assert_allclose(ceiling.episodes, ledger.regret, atol=1e-12)
+    assert (ceiling.settled == 1.0).all()
+
+
+def test_a_part_that_is_known_spends_none_of_delta():
+    """With one state there is one table of transitions: to learn it costs half of δ, and to know it nothing."""
+    space, sizes = omg.Space(states=1, actions=2, horizon=2), {"states": 1, "actions": 2, "horizon": 2}
+    found = []
+    for delta, dynamics in (
+        (0.1, omg.oracles.KnownDynamics(np.ones((1, 2, 1)), horizon=2)),
+        (0.2, omg.oracles.CountDynamics(**sizes)),
+    ):
+        ceiling = omg.RegretCeiling(omg.OMG(space, omg.oracles.CountRewards(**sizes), dynamics), delta=delta)
+        for number in range(20):
+            seen = omg.Trajectory(context="any", states=[0, 0, 0], actions=[number % 2, 1], rewards=[0.5, 1.0])
+            ceiling.add("any", np.full((2, 1, 2), 0.5), seen)
+        found.append(ceiling.episodes)
+    np.testing.assert_allclose(*found)
+
+
+def test_classes_that_are_listed_are_listed_together():
+    """Halves of a class, of which one holds the truth, are bounded as exactly as the whole that they make."""
+    world, policy = Shifting(4), np.full((3, 2, 2), 0.5)
+    whole = omg.RegretCeiling(omg.OMG(world.space, *finite(world)))
+    _, dynamics = finite(world)
+    halves = [
+        omg.oracles.FiniteRewards(lambda context, part=part: world.reward_functions(context)[part], horizon=3)
+        for part in (slice(None, 4), slice(4, None))
+    ]
+    agent = omg.OMG(world.space, omg.oracles.AggregateRewards(halves, horizon=3), dynamics)
+    assert omg.RegretCeiling(agent).loss("left", policy).most == pytest.approx(whole.loss("left", policy).most)
 
 
 def test_a_policy_that_cannot_have_been_played_is_refused():
