@@ -168,7 +168,8 @@ def columns(trial: Trial) -> dict[str, Column]:
     text, number, count = (functools.partial(Column, kind) for kind in ("string", "float64", "int64"))
 
     def state_after(row: DecisionRow) -> str | None:
-        return trial.state_name(row.record.next_state(row.step))
+        after = row.record.next_state(row.step)
+        return None if after is None else states[after]
 
     def revision(row: DecisionRow) -> int | None:
         highest = max(row.outcome.revisions)
