@@ -13,15 +13,14 @@ from omg_trial.log.traces import log_discreetly, trace
 from trial.tests.trials import Trialist, desk
 
 
-def test_rows_are_the_same_whatever_is_read_at_a_time(monkeypatch):
+def test_rows_are_the_same_whatever_is_read_at_a_time():
     at = desk()
     Trialist(at, seed=0).play(2)
     whole = list(at.store.rows())
     assert [row[0] for row in whole] == list(range(1, at.state.number + 1))
     for fetched in (1, 2, 7, len(whole)):
-        monkeypatch.setattr(database, "FETCHED", fetched)
-        assert list(at.store.rows()) == whole
-        assert list(at.store.rows(3)) == whole[3:]
+        assert list(at.store.rows(together=fetched)) == whole
+        assert list(at.store.rows(3, fetched)) == whole[3:]
 
 
 def test_to_forget_somebody_deletes_the_snapshot_that_has_their_context():

@@ -34,13 +34,13 @@ app = typer.Typer(
 
 TrialPath = Annotated[Path, typer.Argument(metavar="TRIAL.toml", help="The trial file.")]
 TokensPath = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The hashes of tokens; by default TRIAL.tokens beside it.")
+    Path | None, typer.Option(metavar="FILE", help="Hashes of tokens; by default the same name, ending with .tokens.")
 ]
 Expected = Annotated[
     str | None, typer.Option(metavar="N:HASH", help="An event that the log must have, as a replay has printed it.")
 ]
 KeysPath = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The key file; by default beside the database, ending with .keys.")
+    Path | None, typer.Option(metavar="FILE", help="The key file; by default the same name, ending with .keys.")
 ]
 DatabaseUrl = Annotated[str, typer.Argument(metavar="DATABASE", help="A SQLite file, or postgresql://...")]
 
@@ -132,9 +132,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; TLS belongs to a proxy in front of it.")] = "127.0.0.1",
     tokens: TokensPath = None,
-    keys: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The trial's secret and keys; by default TRIAL.keys beside it.")
-    ] = None,
+    keys: KeysPath = None,
     correct_clock: Annotated[
         bool, typer.Option("--correct-clock", help="The clock is right, although the log says otherwise.")
     ] = False,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from omg_trial.cli.commands import DatabaseUrl, Expected, KeysPath, command, existing, reading, show_replay
+from omg_trial.cli.commands import DatabaseUrl, Expected, KeysPath, TokensPath, command, existing, reading, show_replay
 
 TOKEN = "OMG_TRIAL_TOKEN"
 
@@ -99,9 +99,7 @@ def erase(
     person: Annotated[str, typer.Argument(metavar="PERSON", help="Name of the person, as the app gave it.")],
     cause: Annotated[str, typer.Option(help="Why; it stays in the log, so do not name the person.")],
     keys: KeysPath = None,
-    tokens: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The hashes of tokens; by default beside a SQLite file.")
-    ] = None,
+    tokens: TokensPath = None,
 ) -> None:
     """Erase a person from a trial that is not served: destroy the key of their name and contexts, and their tokens."""
     from omg_trial.contract import Refusal

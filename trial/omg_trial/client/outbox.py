@@ -162,14 +162,9 @@ def _decision(opened: dict[str, Any], episode: int, step: int, state: str) -> di
     place = opened["states"].index(state)
     action = opened["drawn"][step][place]
     probability = opened["policy"][step][place][opened["actions"].index(action)]
-    fallback = {"source": opened["source"], "cause": opened["cause"], "rules": []}
-    made = {"episode": episode, "event": None, "step": step, "action": action, "probability": probability}
-    return {
-        **made,
-        "available": True,
-        "version": opened["version"],
-        "fallback": None if opened["source"] == "plan" else fallback,
-    }
+    why = {"source": opened["source"], "cause": opened["cause"], "rules": []}
+    about = {"available": True, "version": opened["version"], "fallback": None if opened["source"] == "plan" else why}
+    return {"episode": episode, "event": None, "step": step, "action": action, "probability": probability, **about}
 
 
 @contextlib.contextmanager

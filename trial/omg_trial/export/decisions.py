@@ -30,8 +30,8 @@ class PlayedTrial(NamedTuple):
     """Everything that was played: records by episode, what was drawn, and who has withdrawn since."""
 
     records: dict[int, Record]
-    drawn: dict[tuple[int, int], tuple[int | None, list[float] | None]]
-    """(episode, step) -> the action that was drawn, and the probabilities of all."""
+    drawn: dict[tuple[int, int], int | None]
+    """(episode, step) -> the action that was drawn."""
     withdrawn: set[str]
     erased: int
     """Number of people with an episode who were erased; their records are left out."""
@@ -47,8 +47,7 @@ def fold_played(trial: Trial, events: Iterable[Event]) -> PlayedTrial:
             left[event.kind].add(event.body["person"])
             continue
         if event.kind == "decided":
-            body = event.body
-            drawn[body["episode"], body["step"]] = body["drawn"], body["probabilities"]
+            drawn[event.body["episode"], event.body["step"]] = event.body["drawn"]
         state.apply(event)
 
     def is_erased(person: str) -> bool:  # an older key file may still have their key
@@ -151,7 +150,6 @@ class DecisionRow(NamedTuple):
     choice: StepDecision
     outcome: StepOutcome
     drawn: int | None
-    chances: list[float] | None
     withdrawn: bool
     abandoned: int
 
@@ -170,7 +168,8 @@ def columns(trial: Trial) -> dict[str, Column]:
     text, number, count = (functools.partial(Column, kind) for kind in ("string", "float64", "int64"))
 
     def state_after(row: DecisionRow) -> str | None:
-        return trial.state_name(row.record.next_state(row.step))
+        after = row.record.next_state(row.step)
+        return None if after is None else states[after]
 
     def revision(row: DecisionRow) -> int | None:
         highest = max(row.outcome.revisions)
@@ -215,7 +214,8 @@ def columns(trial: Trial) -> dict[str, Column]:
 
 
 def _chance_column(place: int, name: str) -> Column:
-    return Column("float64", f"with which {name} was drawn", lambda row: row.chances[place] if row.chances else None)
+    meaning = f"with which {name} was drawn"
+    return Column("float64", meaning, lambda row: row.choice.probabilities[place] if row.choice.probabilities else None)
 
 
 def _cost_columns(trial: Trial) -> dict[str, Column]:
@@ -225,12 +225,12 @@ def _cost_columns(trial: Trial) -> dict[str, Column]:
         return {}
 
     def column(place: int) -> Column:
+        def cost(row: DecisionRow) -> float | None:
+            chances = row.choice.probabilities
+            return float(budgets.expected(row.choice.state, chances)[place]) if chances else None
+
         meaning = f"expected {budgets.names[place]}, by all probabilities; an episode may have {budgets.most[place]:g}"
-        return Column(
-            "float64",
-            meaning,
-            lambda row: float(budgets.expected(row.choice.state, row.chances)[place]) if row.chances else None,
-        )
+        return Column("float64", meaning, cost)
 
     return {f"expected_{name}": column(place) for place, name in enumerate(budgets.names)}
 
@@ -271,6 +271,5 @@ def _rows(found: PlayedTrial) -> Iterator[DecisionRow]:
         before = abandoned[record.person]
         abandoned[record.person] = 0 if record.choices else before + 1
         for step, choice in sorted(record.choices.items()):
-            drawn, chances = found.drawn[record.number, step]
-            outcome, gone = record.outcomes.get(step, StepOutcome()), record.person in found.withdrawn
-            yield DecisionRow(record, step, choice, outcome, drawn, chances, gone, before)
+            outcome, drawn = record.outcomes.get(step, StepOutcome()), found.drawn[record.number, step]
+            yield DecisionRow(record, step, choice, outcome, drawn, record.person in found.withdrawn, before)

@@ -11,12 +11,13 @@ import hmac
 from omg_trial.contract import Refusal, calls
 from omg_trial.decisions import DecisionInputs
 from omg_trial.episodes import Record
-from omg_trial.keys.marks import keyed
+from omg_trial.keys.marks import keyed_hash
+from omg_trial.log.events import canonical
 
 
 def sign_allowance(at: DecisionInputs, episode: int, person: str, occasion: str, until: str) -> str:
     """Return the signature of an allowance."""
-    return keyed(at.state.secret, "allowance", episode, person, occasion, until)
+    return keyed_hash(at.state.secret, canonical(["allowance", episode, person, occasion, until])).hex()
 
 
 def check_allowance(at: DecisionInputs, record: Record, call: calls.Decide) -> None:

@@ -11,8 +11,8 @@ ALIAS = "~"
 """What the name of nobody begins with: an alias is no name, and has no other alias."""
 
 
-def keyed(secret: str | bytes, *parts: str | int) -> str:
-    """Return the HMAC-SHA-256 of some texts and numbers, the first of which says what they are.
+def keyed(secret: str | bytes, *parts: str) -> str:
+    """Return the HMAC-SHA-256 of some texts, the first of which says what they are.
 
     >>> keyed("a", "key", "k1") != keyed("b", "key", "k1")
     True

@@ -151,17 +151,13 @@ class Database:
         """Yield the events after one with this number, in order; `verified` shows whether they are as written."""
         return (Event(*row, ring=self.keys) for row in self.rows(after))
 
-    def rows(self, after: int = 0) -> Iterator[Row]:
-        """Yield the same as they are kept."""
-        while some := self.some_rows(after):
+    def rows(self, after: int = 0, together: int = FETCHED) -> Iterator[Row]:
+        """Yield the same as they are kept; `together` are read at a time."""
+        while some := self._rows(AFTER, number=after, most=together):
             yield from some
-            if len(some) < FETCHED:
+            if len(some) < together:
                 return
             after = some[-1][0]
-
-    def some_rows(self, after: int, most: int = FETCHED) -> list[Row]:
-        """Return the next rows, `most` of them if there are as many."""
-        return self._rows(AFTER, number=after, most=most)
 
     def append(self, events: Sequence[Event]) -> None:
         """Keep all events, or none and raise `StoreError`; they are durable when this returns."""

@@ -233,10 +233,6 @@ class Trial:
         """Return the name of an action; None if nothing was done."""
         return None if action is None else self.actions[action]
 
-    def state_name(self, state: int | None) -> str | None:
-        """Return the name of a state; None if it is unknown."""
-        return None if state is None else self.states[state]
-
     def fixed_policy(self) -> FloatArray:
         """Return the policy (H, S, A) of the fallback probabilities, over admissible actions."""
         rows = self.fallback * self.space.admissible

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import datetime
 
 import numpy as np
 
@@ -74,17 +73,12 @@ def burden(view: TrialView) -> Verdict:
     limits = view.trial.limits
     if not limits.any:
         return GREEN, "the trial file sets no limits"
-    weeks: dict[tuple[str, str], list[int | None]] = collections.defaultdict(list)
-    for each in view.steps:
-        if each.time > view.now - 2 * WEEK:
-            weeks[each.person, week_of(datetime.datetime.fromisoformat(each.choice.local))].append(each.choice.action)
     above = below = 0
-    for (name, week), taken in weeks.items():
-        person = view.state.people[name]
-        this, last = (week_of(person.local(now)) for now in (view.now, view.now - WEEK))
-        above += week == this and any(taken.count(action) > most for action, most in limits.most.items())
-        whole = week == last and len(taken) >= (limits.decisions_per_week or 0)
-        below += whole and any(taken.count(action) < least for action, least in limits.least.items())
+    for person in view.state.people.values():
+        this, last = (person.account(week_of(person.local(now))).taken for now in (view.now, view.now - WEEK))
+        above += any(this.count(action) > most for action, most in limits.most.items())
+        whole = len(last) >= (limits.decisions_per_week or 0)
+        below += whole and any(last.count(action) < least for action, least in limits.least.items())
     message = f"{above} people had an action more often than allowed this week, {below} had one too seldom last week"
     return (RED, message) if above else yellow_if(below > 0, message)
 

@@ -154,7 +154,8 @@ def _step(trial: Trial, record: Record, step: int) -> dict[str, Any]:
         names = {"state": trial.states[choice.state], "action": trial.action_name(choice.action)}
         found["decision"] = {**choice._asdict(), **names}
     if outcome is not None:
-        found["outcome"] = {**outcome._asdict(), "next_state": trial.state_name(outcome.next_state)}
+        after = None if outcome.next_state is None else trial.states[outcome.next_state]
+        found["outcome"] = {**outcome._asdict(), "next_state": after}
     return found
 
 

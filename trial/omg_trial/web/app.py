@@ -227,9 +227,8 @@ class _Door:
 
         names = [name for name, _ in scope["headers"] if name in _ONCE]
         if len(set(names)) < len(names) or {b"content-length", b"transfer-encoding"} <= set(names):
-            answer = {
-                "error": f"send each of these headers once: {', '.join(sorted({each.decode() for each in names}))}"
-            }
+            once = ", ".join(sorted({each.decode() for each in names}))
+            answer = {"error": f"send each of these headers once: {once}"}
             await JSONResponse(answer, 400, {"Connection": "close"})(scope, receive, private)
             return
         await self.app(scope, receive, private)

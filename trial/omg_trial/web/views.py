@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib.resources
+import itertools
 import json
 import math
 import secrets
@@ -16,7 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from omg_trial.contract.calls import KeyedCall, Look, Person
 from omg_trial.log.database import StoreError
-from omg_trial.log.events import Row, canonical
+from omg_trial.log.events import canonical
 from omg_trial.service import Service
 from omg_trial.tokens import Token
 from omg_trial.watching.losses import watch
@@ -81,12 +82,8 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[.
     @app.get("/v1/events", response_class=PlainTextResponse, dependencies=[role("follower", "analyst")])
     async def follow(after: Annotated[int, Query(ge=0, le=2**53)] = 0) -> Response:
         def read() -> str:
-            rows: list[Row] = []
             # A few at a time: one connection writes and reads, and no decision waits long for it.
-            while len(rows) < EVENTS and (
-                some := service.desk.store.some_rows(rows[-1][0] if rows else after, TOGETHER)
-            ):
-                rows += some
+            rows = itertools.islice(service.desk.store.rows(after, TOGETHER), EVENTS)
             return "".join(f"{json.dumps(tuple(row))}\n" for row in rows)
 
         return PlainTextResponse(await asyncio.to_thread(read), headers=PRIVATE)
