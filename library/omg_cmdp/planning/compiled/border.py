@@ -17,7 +17,17 @@ import numpy as np
 
 from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.solver import blocks
-from omg_cmdp.planning.solver.interior_point import SHORT, aim_above, longest_step, mean_excess, stay_central
+from omg_cmdp.planning.solver.interior_point import (
+    GAINFUL,
+    SHORT,
+    add_second_order,
+    aim_above,
+    gap_after,
+    longest_step,
+    mean_excess,
+    stay_central,
+)
+from omg_cmdp.planning.solver.program import Pair, copy_pair
 
 
 class Border(NamedTuple):
@@ -113,6 +123,21 @@ def direction(program, border, pair, newton):
     for i in range(n + count):
         newton.dq[i] = newton.residual[i] - newton.weights[i] * newton.dz[i]
     return longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
+
+
+@leaf
+def refine(program, border, pair, tolerance, newton):
+    """Do what `refine` of the loop without budgets does."""
+    kept, gap = Pair(newton.dq, newton.dvalues, newton.dz), gap_after(program, pair, newton)
+    while gap > tolerance:
+        copy_pair(kept, newton.kept)
+        add_second_order(program, pair, newton)
+        direction(program, border, pair, newton)
+        before, gap = gap, gap_after(program, pair, newton)
+        if not gap < before:
+            copy_pair(newton.kept, kept)
+        if not gap < GAINFUL * before:
+            break
 
 
 @leaf

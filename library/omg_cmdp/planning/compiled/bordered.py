@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from omg_cmdp.jit import compiled, leaf
-from omg_cmdp.planning.compiled.border import Border, corrector, direction, extended, make_system, set_prices
+from omg_cmdp.planning.compiled.border import Border, corrector, direction, extended, make_system, refine, set_prices
 from omg_cmdp.planning.rounding import TINY
 from omg_cmdp.planning.solver import blocks
 from omg_cmdp.planning.solver.interior_point import NEAR, aim, move, new_newton, product_floor
@@ -113,7 +113,9 @@ def bordered(program, border, pair, tolerance, newton, best):
         if not make_system(program, border, newton):
             break
         primal, dual = direction(program, border, pair, newton)
-        if min(primal, dual) < 0.7 and distance > NEAR:
+        if min(primal, dual) == 1.0:
+            refine(program, border, pair, 0.5 * tolerance, newton)
+        elif min(primal, dual) < 0.7 and distance > NEAR:
             primal, dual = corrector(program, border, pair, newton, excess, primal, dual)
         move(pair, newton, primal, dual)
         # Without this, costs drift by more than the budgets leave: M may be ill-conditioned.

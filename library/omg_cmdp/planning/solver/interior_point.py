@@ -14,7 +14,7 @@ import numpy as np
 from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.solver import blocks
 from omg_cmdp.planning.solver.blocks import Factor
-from omg_cmdp.planning.solver.program import copy_pair, make_occupancy, make_slacks
+from omg_cmdp.planning.solver.program import Pair, copy_pair, make_occupancy, make_slacks, new_pair
 from omg_cmdp.planning.solver.terms import gap_bound, root_part
 
 SOLVED, STALLED, LOST = 0, 1, 2
@@ -23,6 +23,8 @@ TO_BOUNDARY = 0.99
 """How far a step may go, as a fraction of the way to the boundary."""
 NEAR = 0.9
 """Plain Newton once every product is within this relative distance of the wanted one."""
+GAINFUL = 0.1
+"""The factor of a step is used again while each use divides the gap by at least ten: a use costs a third of a step."""
 LONG = 0.7
 """A Newton step at least this long is taken without a corrector (which, with roots, can hold the pair in place)."""
 SHORT = 0.1
@@ -42,6 +44,7 @@ class Newton(NamedTuple):
     dq: np.ndarray
     dz: np.ndarray
     dvalues: np.ndarray  # (H, S)
+    kept: Pair  # dq, dvalues and dz of an earlier direction
 
 
 @inner
@@ -49,7 +52,7 @@ def new_newton(program):
     factor = blocks.allocate(program.transitions, program.tuples)
     dvalues = np.empty((program.tuples.layer.size - 1, program.start.size))
     rows = np.empty((6, program.rewards.size))  # at once: an array takes as long to make as fifty entries to fill
-    return Newton(factor, rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], dvalues)
+    return Newton(factor, rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], dvalues, new_pair(program))
 
 
 @leaf
@@ -85,10 +88,10 @@ def interior_point(program, pair, tolerance, limit, newton, best):
         if gap == np.inf or not blocks.factorise(program.transitions, program.tuples, newton.weights, newton.factor):
             break
         newton_step(program, newton)
-        if distance <= NEAR:
-            refine(program, pair, newton)
         primal, dual = longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
-        if distance > NEAR and min(primal, dual) < LONG:
+        if min(primal, dual) == 1.0:
+            refine(program, pair, 0.5 * tolerance, newton)
+        elif distance > NEAR and min(primal, dual) < LONG:
             primal, dual = corrector(program, pair, newton, excess, primal, dual)
         move(pair, newton, primal, dual)
         if distance <= NEAR:
@@ -151,8 +154,35 @@ def longest_step(x, dx):
 
 
 @leaf
-def refine(program, pair, newton):
-    """Replace a Newton step near the optimum by one with its second-order term, for one more solve.
+def refine(program, pair, tolerance, newton):
+    """Improve a whole Newton step by its second-order term, again and again with the same factor while that pays."""
+    direction, gap = Pair(newton.dq, newton.dvalues, newton.dz), gap_after(program, pair, newton)
+    while gap > tolerance:
+        copy_pair(direction, newton.kept)
+        add_second_order(program, pair, newton)
+        newton_step(program, newton)
+        before, gap = gap, gap_after(program, pair, newton)
+        if not gap < before:
+            copy_pair(newton.kept, direction)
+        if not gap < GAINFUL * before:
+            break
+
+
+@leaf
+def gap_after(program, pair, newton):
+    """Return a bound on the gap after a whole step; inf if the step leaves the interior."""
+    total = 0.0
+    for i in range(pair.q.size):
+        q, z = pair.q[i] + newton.dq[i], pair.z[i] + newton.dz[i]
+        if not (q > 0.0 and z > 0.0):
+            return np.inf
+        total += gap_bound(root_part(program.roots[i], q), program.barrier[i], q * z)
+    return total
+
+
+@leaf
+def add_second_order(program, pair, newton):
+    """Set the residual of Newton's equation with the second-order term of the direction that there is.
 
     q·z - ½√(u·q) expands to second order with dq·dz + ⅛·½√(u·q)·(dq/q)².
     """
@@ -161,7 +191,6 @@ def refine(program, pair, newton):
         if program.roots[i] > 0.0:
             goal -= 0.125 * root_part(program.roots[i], pair.q[i]) * (newton.dq[i] / pair.q[i]) ** 2
         newton.residual[i] = newton.power[i] * (goal / pair.z[i] - pair.q[i])
-    newton_step(program, newton)
 
 
 @leaf

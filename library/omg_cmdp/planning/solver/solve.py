@@ -13,7 +13,7 @@ from omg_cmdp.planning.solver.certify import certified
 from omg_cmdp.planning.solver.interior_point import LOST, STALLED, interior_point, new_newton, product_floor
 from omg_cmdp.planning.solver.program import new_pair
 from omg_cmdp.planning.solver.set_up import expand, keep_slacks, set_up
-from omg_cmdp.planning.solver.starts import cold_start, warm_start
+from omg_cmdp.planning.solver.starts import alternate, cold_start, warm_start
 from omg_cmdp.planning.solver.tuples import gather
 
 LIMIT = 60
@@ -34,10 +34,11 @@ def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon
     floor = product_floor(program, tolerance)
     theta = cold_start(program, floor, pair)
     warm = earlier.size > 0 and warm_start(program, floor, gather(program.tuples, earlier), pair)
-    status, iterations = LOST, 0
+    status, iterations, settled = LOST, 0, False
     if warm or theta == 0.0:
+        settled = alternate(program, floor, pair, work)
         status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, work)
-    if status == LOST or (status == STALLED and warm):
+    if status == LOST or (status == STALLED and (warm or settled)):
         nothing = np.empty((0, 0, 0))
         return nothing, pair.values, nothing, np.inf, HARD
     keep_slacks(program, pair)
