@@ -53,9 +53,11 @@ PORT = 8799
 
 def serve(kind: str, database: str) -> None:
     """Run one of the services, in a process of its own."""
+    from omg_trial.snapshots import set_aside
     from omg_trial.web.connections import guarded
 
     app = _minimal(database) if kind == "minimal" else _ours(database)
+    set_aside()  # as `serving` does; both services, to be fair
     with socket.socket() as listener:  # as `serving` has it: without this every answer waits 40 ms
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -68,15 +70,17 @@ def serve(kind: str, database: str) -> None:
 def _ours(database: str) -> Any:
     from omg_trial.desk import Desk
     from omg_trial.log.database import Database
+    from omg_trial.rehearsal.report import rehearse
     from omg_trial.service import Service
     from omg_trial.tokens import Tokens
     from omg_trial.trial_file.trial import Trial
     from omg_trial.web import app
 
-    folder = Path(tempfile.mkdtemp())
+    folder, trial = Path(tempfile.mkdtemp()), Trial.parse(TRIAL)
+    rehearse(trial, people=1)
     tokens = Tokens(folder / "tokens")
     Path("token.txt").write_text(tokens.add("administrator", "load", rate=1e9))
-    return app.make_app(Service(Desk(Trial.parse(TRIAL), Database(database, keys=folder / "load.keys"))), tokens)
+    return app.make_app(Service(Desk(trial, Database(database, keys=folder / "load.keys"))), tokens)
 
 
 def _minimal(database: str) -> Any:

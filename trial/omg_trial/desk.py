@@ -110,7 +110,7 @@ class Desk:
     def _load(self, *heads: str) -> None:
         """Verify the log, which must end with one of `heads` if there are any; fold it, from its last snapshot on."""
         with without_collection():
-            chain = Chain(self.store.rows())
+            chain = Chain(self.store.rows() if heads or self.store.snapshot() else ())  # else all are read below
             if heads and chain.head not in heads:
                 cause = f"the database ends with {len(chain)}: perhaps a replica lags, or somebody else writes to it"
                 raise self._damaged(f"the service had written event {heads[0].partition(':')[0]}, {cause}")
@@ -119,7 +119,7 @@ class Desk:
             if arrays is not None:
                 self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
             for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
-                self.state.apply(event)
+                self.state.apply(self.chain.complete(event))
         self.store.forget(self.state.erased)  # a key file from before may have been restored
 
     def prepare(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> KeyedCall:

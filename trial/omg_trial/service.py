@@ -20,6 +20,7 @@ from omg_trial.log.database import StoreError
 from omg_trial.log.traces import trace
 from omg_trial.operation.alerts import Alerter
 from omg_trial.operation.channels import Channel
+from omg_trial.snapshots import set_aside
 from omg_trial.versions import LearningTask
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process
@@ -180,6 +181,7 @@ class Service:
             new = self.desk.state.number - self._snapshot
             if new >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
                 self.desk.snapshot()
+                set_aside()  # calls wait anyway
                 self._snapshot = self.desk.state.number
 
     def _learn(self) -> None:

@@ -13,7 +13,7 @@ from pydantic import PlainSerializer
 from omg_trial.episodes import Allowance, Dataset, KeptPlan, Record, SharedExample, StepDecision, StepOutcome
 from omg_trial.incident import Incident
 from omg_trial.keys.marks import alias_of
-from omg_trial.log.events import FIRST_HASH, FORMAT, Event
+from omg_trial.log.events import FIRST_HASH, FORMAT, UNEXPECTED, Event
 from omg_trial.people.participants import CONTROL, Halt, Participant, week_of
 from omg_trial.versions import KEPT_CHANGES, KEPT_VERSIONS, Change, LearningTask, Version
 
@@ -80,8 +80,10 @@ class State:
         """Fold one more event into the state."""
         self.number, self.hash, self.time = event.number, event.hash, event.time
         # One method for each kind of event, called `_on_` and the kind.
-        with event.expected():
+        try:
             getattr(self, f"_on_{event.kind.replace(' ', '_')}")(event, event.body)
+        except UNEXPECTED as error:
+            raise event.unexpected(error) from error
 
     def last_plan(self, context: str) -> KeptPlan | None:
         """Return the newest plan for a context, by its text, among the last plans of all people, if there is one."""

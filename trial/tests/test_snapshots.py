@@ -1,7 +1,9 @@
 """Snapshots: a start from one is a start from the first event, wherever it was taken."""
 
 import functools
+import gc
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from omg_trial.desk import Desk
 from omg_trial.learning import Trainer, model_digest
 from omg_trial.log.database import Database
 from omg_trial.replay import replay
-from omg_trial.snapshots import pack_state, unpack_state
+from omg_trial.snapshots import pack_state, set_aside, unpack_state
 from omg_trial.state import State
 from trial.tests.trials import Clock, Trialist, desk, person, trial
 
@@ -193,3 +195,20 @@ def test_an_outcome_that_contradicts_the_first_decision_takes_the_example_back()
             at.call(name, {"episode": episode, **more})
         found.append(at.state.dataset())
     assert found == [((), 0), ((), 0)]
+
+
+def test_what_is_set_aside_is_searched_again_the_next_time():
+    class Loop:
+        pass
+
+    one = Loop()
+    one.itself, there = one, weakref.ref(one)
+    try:
+        set_aside()
+        del one
+        gc.collect()
+        assert there() is not None, "it was not left out of the search"
+        set_aside()
+        assert there() is None, "what was set aside is kept for ever"
+    finally:
+        gc.unfreeze()

@@ -7,7 +7,6 @@ A hash that was written down shows later whether anything before it was changed,
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -33,6 +32,10 @@ _quoted = json.encoder.encode_basestring
 
 Row = tuple[int, str, str, str, str | None, str | None, str | None, str]
 """Number, time, kind, body, key, request, answer and hash of an event, as a store keeps them."""
+
+
+UNEXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
+"""Errors of reading an event that has another form than those of a service."""
 
 
 class BrokenChainError(ValueError):
@@ -84,18 +87,19 @@ class Event:
     @functools.cached_property
     def body(self) -> dict[str, Any]:
         """The facts of the event, by name; `KeyFileError` if they cannot be unsealed."""
-        with self.expected():
+        try:
             found: dict[str, Any] = {**json.loads(self.text)}
             return found if self.ring is None else self.ring.unseal(found)
+        except UNEXPECTED as error:
+            raise self.unexpected(error) from error
 
-    @contextlib.contextmanager
-    def expected(self) -> Iterator[None]:
-        """Make a `BrokenChainError` of what happens if an event has not the form in which a service writes it."""
-        try:
-            yield
-        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
-            rule = "is none that a service of this version writes"  # nothing that it says, which is about a person
-            raise BrokenChainError(f"event {self.number} {rule} ({type(error).__name__})") from error
+    def unexpected(self, error: BaseException) -> BrokenChainError:
+        """Return what to raise for an error in `UNEXPECTED`: the event has not the form in which a service writes it.
+
+        The message repeats nothing that the event says, which is about a person.
+        """
+        rule = "is none that a service of this version writes"
+        return BrokenChainError(f"event {self.number} {rule} ({type(error).__name__})")
 
     @property
     def row(self) -> Row:
@@ -251,6 +255,12 @@ class Chain:
     def add(self, event: Event) -> None:
         """Take in one more event."""
         self._hashes += bytes.fromhex(event.hash)
+
+    def complete(self, event: Event) -> Event:
+        """Take in a verified event if it is the next one; return it in any case."""
+        if event.number == len(self) + 1:
+            self.add(event)
+        return event
 
     def hash(self, number: int) -> str:
         """Return the hash of the event with this number."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import gc
 import os
 import socket
 import threading
@@ -17,6 +18,7 @@ from omg_trial.log.database import Database
 from omg_trial.operation.channels import channels
 from omg_trial.rehearsal.report import rehearse
 from omg_trial.service import Service
+from omg_trial.snapshots import set_aside
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.trial import Trial
 from omg_trial.web.app import make_app
@@ -76,6 +78,7 @@ def serving(
         rehearse(trial, people=1)  # so that nobody waits for a compiler
         service = Service(Desk(trial, store, correct_clock=correct_clock, new=new, clock=clock), told)
         app = make_app(service, Tokens(tokens))
+        set_aside()
         config = uvicorn.Config(
             app,
             http=guarded(),
@@ -97,6 +100,7 @@ def serving(
             server.should_exit = True
             thread.join()
             service.end()
+            gc.unfreeze()
 
 
 def _listener(host: str, port: int) -> socket.socket:
