@@ -9,6 +9,9 @@ from collections.abc import Callable
 MOST_OFF = 60.0
 """Seconds between two readings that are believed although the machine counted none: clocks are set by small steps."""
 
+MOST_DRIFT = 0.01
+"""The part by which the system's clock may be faster or slower than the machine's count, by many small steps."""
+
 MOST_REST_HOURS = 14 * 24.0
 """Hours that a log may rest, with nothing under way, before somebody must look at the clock."""
 
@@ -71,7 +74,7 @@ class SteadyClock:
         seconds: Callable[[], float] = _seconds_up,
     ) -> None:
         self._read, self._seconds = read, seconds
-        self._believed = read(), seconds()
+        self._first = self._believed = read(), seconds()
         self.jump = 0.0
         """Seconds by which the system's clock is off, at the last reading; 0 if it is believed."""
 
@@ -81,7 +84,12 @@ class SteadyClock:
         last, then = self._believed
         expected = last + datetime.timedelta(seconds=seconds - then)
         off = (now - expected).total_seconds()
-        self.jump = off if abs(off) > MOST_OFF else 0.0
+        begin, since = self._first
+        drifted = (now - begin).total_seconds() - (seconds - since)
+        if abs(off) > MOST_OFF:
+            self.jump = off
+        else:  # small steps are believed one by one, and not if together they make time go at another pace
+            self.jump = drifted if abs(drifted) > MOST_OFF + MOST_DRIFT * (seconds - since) else 0.0
         if self.jump:
             return expected
         self._believed = now, seconds

@@ -190,13 +190,19 @@ class Desk:
     def _stored(self, keys: Sequence[str]) -> dict[str, Event]:
         """Return the events that answer calls with these keys, if they are those that were written."""
         found = self.store.answered(keys)
-        if changed := [event.number for event in found.values() if not self.chain.holds(event)]:
-            raise self._damaged(f"event {changed[0]} was changed after it was written")
+        for event in found.values():
+            self.check_written(event)
         return found
+
+    def check_written(self, event: Event) -> None:
+        """Refuse an event of the store that is not the one that was written; nothing is answered from then on."""
+        if not self.chain.holds(event):
+            raise self._damaged(f"event {event.number} was changed after it was written")
 
     def _damaged(self, what: str) -> DamagedLogError:
         """Note that the log is not the one that was written; nothing is answered from then on."""
         self.damage = self.damage or f"{what}; nothing is answered until somebody has looked at the database"
+        self.lost = True  # nothing is recorded either
         return DamagedLogError(self.damage)
 
     def _record(self, kind: str, body: dict[str, Any], now: datetime.datetime | None = None, **call: str) -> Event:

@@ -17,6 +17,8 @@ from omg_trial.log.events import FIRST_HASH, FORMAT, UNEXPECTED, Event
 from omg_trial.people.participants import CONTROL, Halt, Participant, week_of
 from omg_trial.versions import KEPT_CHANGES, KEPT_VERSIONS, Change, LearningTask, Version
 
+LONG_REST = datetime.timedelta(days=1)
+"""Time between the last event and a start in which an app is not believed to have been silent."""
 Body = dict[str, Any]
 """The body of an event."""
 Names = Annotated[set[str], PlainSerializer(sorted)]
@@ -78,10 +80,12 @@ class State:
 
     def apply(self, event: Event) -> None:
         """Fold one more event into the state."""
-        self.number, self.hash, self.time = event.number, event.hash, event.time
+        before, self.number, self.hash, self.time = self.time, event.number, event.hash, event.time
         # One method for each kind of event, called `_on_` and the kind.
         try:
             getattr(self, f"_on_{event.kind.replace(' ', '_')}")(event, event.body)
+            if event.kind == "started" and before:
+                self._leave_out(datetime.datetime.fromisoformat(event.time) - datetime.datetime.fromisoformat(before))
         except UNEXPECTED as error:
             raise event.unexpected(error) from error
 
@@ -119,6 +123,12 @@ class State:
         self.software = body["software"]
         if self.learning is not None:  # it ended with the process
             self.learning, self.stale = None, True
+
+    def _leave_out(self, rest: datetime.timedelta) -> None:
+        """Leave a long rest out of the silence of open episodes: nobody could call, or the clock is ahead by it."""
+        for record in [self.episodes[number] for number in self.open] if rest > LONG_REST else []:
+            touched = datetime.datetime.fromisoformat(record.touched) + rest
+            record.touched = touched.isoformat(timespec="microseconds")
 
     def _on_opened(self, event: Event, body: Body) -> None:
         names = ("person", "occasion", "context", "version", "source", "cause", "certificate", "arm", "available")

@@ -55,6 +55,36 @@ class Hook(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Dripping(http.server.BaseHTTPRequestHandler):
+    """Sends a byte now and then: no single one is late."""
+
+    def do_POST(self):
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+        with contextlib.suppress(OSError):
+            while not self.server.ended:
+                self.wfile.write(b"a")
+                time.sleep(0.02)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_server_that_takes_a_message_for_ever_turns_the_check_yellow(monkeypatch):
+    monkeypatch.setattr(sending, "LONGEST_SENDING", 0.1)
+    process = Process(Clock())
+    with listening(Dripping) as (server, port):
+        server.ended = False
+        [channel] = channels(Alerts(webhook=f"http://127.0.0.1:{port}/hook"))
+        courier = sending._Courier(channel, lambda task: None, process)
+        due = [sending.Due(7, MESSAGE, {"incident": 7})]
+        courier.hand_over(due)
+        assert process.unsent == {}
+        time.sleep(0.3)
+        courier.hand_over(due)
+        assert process.unsent == {"webhook": "no whole answer"}
+        server.ended = True
+
+
 class Post(socketserver.StreamRequestHandler):
     """As much of SMTP as a client needs."""
 

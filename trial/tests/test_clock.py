@@ -59,6 +59,19 @@ def test_a_clock_that_is_set_by_small_steps_is_believed():
     assert machine.clock.jump == 0.0
 
 
+@pytest.mark.parametrize("seconds", [50, -0.9])
+def test_a_clock_that_creeps_at_another_pace_is_not_believed(seconds):
+    """Each step is small, and after some hours weeks would have passed."""
+    machine = Machine()
+    before = machine.clock()
+    for _ in range(3600):
+        machine.wait(seconds=1)
+        machine.wall += datetime.timedelta(seconds=seconds)
+        assert abs((machine.clock() - before).total_seconds() - 3600) <= 3600 + 100
+    assert abs((machine.clock() - before).total_seconds() - 3600) <= 100
+    assert machine.clock.jump == pytest.approx(3600 * seconds, rel=0.1)
+
+
 def test_nothing_is_closed_by_a_clock_that_jumps_and_the_team_hears_of_it():
     machine = Machine()
     at, process = desk(clock=machine.clock), Process(machine.clock)
@@ -125,6 +138,23 @@ def test_a_start_so_far_ahead_that_it_would_close_everything_is_refused():
     again = Desk(at.trial, at.store, clock=clock, correct_clock=True)
     tick(lambda task: task(again), Process(clock))
     assert episode in again.state.open
+
+
+def test_a_start_that_is_days_ahead_closes_nothing_by_that():
+    """The service has rested, or the clock is ahead: nobody was silent in that time."""
+    clock = Clock()
+    at = desk(clock=clock)
+    first, _ = asked(at, "p1")
+    clock.forward(days=1)
+    second, _ = asked(at, "p2")
+    clock.forward(days=13, hours=12)
+    again = Desk(at.trial, at.store, clock=clock)
+    tick(lambda task: task(again), Process(clock))
+    assert list(again.state.open) == [first, second]
+    clock.forward(days=13, hours=1)
+    tick(lambda task: task(again), Process(clock))
+    assert list(again.state.open) == [second]
+    assert replay(again.trial, again.store.read()).differences == []
 
 
 def test_a_start_after_a_quiet_fortnight_is_a_start_and_after_a_month_the_team_hears_of_it():

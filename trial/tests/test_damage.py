@@ -15,6 +15,8 @@ from omg_trial.replay import replay
 from omg_trial.service import Service
 from omg_trial.snapshots import pack_state, unpack_state
 from omg_trial.watching.checks import findings
+from omg_trial.watching.incidents import tick
+from omg_trial.watching.process import Process
 from omg_trial.watching.view import TrialView
 from trial.tests.trials import Clock, Trialist, digest, person, trial
 
@@ -166,6 +168,25 @@ def test_a_service_with_a_damaged_log_refuses_everything_and_is_red(path):
 
 def opening(number):
     return {"person": f"new-{number}", "context": person(number)}
+
+
+@pytest.mark.parametrize("body", ["'{'", "replace(body, '0.', '0.0')"])
+def test_a_row_that_is_changed_while_the_service_runs_is_found_by_the_checks(path, body):
+    """They read the log: by a row of somebody else they neither end nor reckon."""
+    store = Database(path)
+    at = Desk(trial(), store, clock=Clock())
+    process = Process(at.clock)
+    tick(lambda task: task(at), process)
+    change(path, f"UPDATE events SET body = {body} WHERE kind = 'opened' AND number < 20")
+    at.call("withdraw", {"person": next(iter(at.state.people))})  # the log is read again, as if they had not been there
+    for _ in range(2):
+        _, found, lost = tick(lambda task: task(at), process)
+    [kept] = [each for each in found if each.check == "store"]
+    assert (kept.severity, lost) == ("red", True)
+    assert "was changed after it was written" in kept.message
+    with pytest.raises(StoreError, match="was changed after it was written"):
+        at.call("learn", {})
+    store.close()
 
 
 def test_a_database_that_comes_back_older_is_refused_for_good(path, tmp_path):

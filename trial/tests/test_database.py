@@ -130,6 +130,15 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(url):
     Database(url).close()
 
 
+def test_a_second_writer_by_a_symbolic_link_is_refused(tmp_path):
+    first = Database(tmp_path / "trial.db")
+    (tmp_path / "other.db").symlink_to(tmp_path / "trial.db")
+    with pytest.raises(InUseError, match="in use by another process"):
+        Database(tmp_path / "other.db")
+    first.close()
+    Database(tmp_path / "other.db").close()
+
+
 def test_ten_thousand_retries_of_a_hundred_decisions_are_a_hundred_decisions(url):
     """Fifty clients ask again and again, all at once; every key has one answer, and every step one action."""
     store = Database(url)

@@ -11,6 +11,10 @@ from omg_trial.export import decisions, live_log, write_decisions, write_minari
 from omg_trial.export.decisions import columns
 from omg_trial.export.field import lifejacket_table, mrt_table
 from omg_trial.replay import replay
+from omg_trial.watching.course import rewards
+from omg_trial.watching.losses import watch
+from omg_trial.watching.outcomes import support
+from omg_trial.watching.process import Process
 from trial.tests.trials import TEXT, Trialist, desk, person
 
 FORMULA = '=HYPERLINK("http://elsewhere")'
@@ -98,6 +102,18 @@ def test_what_was_done_instead_has_no_probability_and_ends_the_logged_episode():
     assert rows["probability"].isna().tolist() == [False, True, False]
     [logged] = live_log(at.trial, at.store.read()).episodes
     assert logged.actions.tolist() == [at.trial.actions.index(first["action"])]
+
+
+@pytest.mark.parametrize("given", [1, 1.0, "1"])
+def test_a_category_is_exported_and_checked_as_the_model_takes_it(given):
+    """JSON has 1 and 1.0 for the label "1"."""
+    at = desk(text=TEXT.replace('["alone", "with others"]', '["0", "1"]'))
+    decided(at, opened(at, context={"age": 50, "lives": given}), 0)
+    assert at.trial.vector(at.trial.context(at.state.episodes[3].context))[-1] > 0.0
+    assert decisions(at.trial, at.store.read())["context_lives"].tolist() == ["1"]
+    view = watch(at, Process(at.clock))
+    assert support(view)[0] == "green"
+    assert [row["value"] for row in rewards(view) if row["column"] == "lives"] == ["0", "1"]
 
 
 def test_contexts_of_any_kind_have_their_columns(tmp_path):

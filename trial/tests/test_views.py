@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp.logs.off_policy.estimate import estimated
+from omg_trial.learning import Lesson
 from omg_trial.people.participants import week_of
 from omg_trial.service import Service
 from omg_trial.tokens import ROLES, Tokens
@@ -140,6 +141,21 @@ def test_a_blinded_reader_sees_no_outcome_and_nothing_by_action(scene):
     hidden = {step["decision"]["action"] for step in steps} | {step["outcome"]["reward"] for step in steps}
     assert hidden == {None}
     assert {step["decision"]["source"] for step in steps} == {None}  # it would tell the arm
+
+
+def test_a_blinded_reader_does_not_see_what_the_team_has_written_about_outcomes():
+    at = desk()
+    at.call("enrol", {"person": "anna"})
+    at.call("learn", {})
+    at.publish_model(at.state.learning, Lesson(at.agent, "", "the reward oracle lost SECRET"))
+    at.call("acknowledge", {"incident": at.state.incidents[0].number, "note": "call earns SECRET"})
+    at.call("pause", {"person": "anna", "cause": "the SECRET action harms"})
+    at.call("pause", {"cause": "the SECRET action harms"})
+    view = watch(at, Process(at.clock))
+    for blinded in (False, True):
+        told = json.dumps([overview(view, blinded=blinded), history(at, "anna", blinded=blinded)], default=str)
+        assert told.count("SECRET") == (0 if blinded else 6)
+    assert overview(view, blinded=True)["versions"][0]["verdict"] == "refused"
 
 
 def test_a_blinded_reader_cannot_tell_arms_or_draws_apart():

@@ -116,6 +116,27 @@ def test_a_phone_has_keys_of_its_own(site, tmp_path):
     assert told == [site.post("/v1/episodes", body, key="1", token=token).text for body, token in asked]
 
 
+@pytest.mark.parametrize("key", ["the-same", "another"])
+def test_an_erasure_whose_tokens_cannot_be_taken_back_says_so_and_is_finished_later(site, tmp_path, monkeypatch, key):
+    site.post("/v1/episodes", BODIES["/v1/episodes"], role="phone")
+    with monkeypatch.context() as failing:
+        failing.setattr("omg_trial.tokens.whole_file", lambda path: (_ for _ in ()).throw(OSError(30, "read-only")))
+        told = site.post("/v1/people/p1/erase", {"cause": "asked to"}, key="the-same")
+    assert (told.status_code, told.headers.get("Retry-After")) == (503, "1"), told.text
+    assert "the person is erased, but the file of tokens cannot be written" in told.json()["error"]
+    assert '"p1"' in (tmp_path / "tokens").read_text()
+    again = site.post("/v1/people/p1/erase", {"cause": "asked to"}, key=key)
+    assert again.status_code == (200 if key == "the-same" else 410)
+    assert '"p1"' not in (tmp_path / "tokens").read_text()
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_whoever_has_no_token_turns_no_check_of_the_app_yellow(site, method):
+    assert site.client.request(method, "/v1/episodes/x/nothing").status_code == 404
+    told = site.client.get("/v1/overview", headers={"Authorization": f"Bearer {site.tokens['analyst']}"}).json()
+    assert {each["check"]: each["severity"] for each in told["checks"]}["roster"] == "green"
+
+
 def test_a_phone_may_call_for_its_person_only(site):
     other = site.post("/v1/episodes", {"person": "p2", "context": CONTEXT}).json()["episode"]
     mine = site.post("/v1/episodes", BODIES["/v1/episodes"], role="phone")

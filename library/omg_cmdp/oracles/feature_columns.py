@@ -101,8 +101,16 @@ class Category(Made):
 
     def entries(self, value: Any) -> list[float]:
         """Return the one-hot vector of the value, or zeros."""
-        own = _label(value)
+        own = self.label(value)
         return [float(label == own) for label in self.labels]
+
+    def label(self, value: Any) -> str | None:
+        """Return the text by which a value is known, whether it is one of `labels` or not; None if it is missing.
+
+        >>> Category(column="ward", labels=("1", "2")).label(1.0)
+        '1'
+        """
+        return _label(value)
 
     def marks(self, value: Any) -> list[float]:
         """Return nothing: a missing category has zeros only."""

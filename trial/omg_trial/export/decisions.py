@@ -248,7 +248,7 @@ def _context_column(column: Number | Category) -> Column:
     def entry(row: DecisionRow) -> Any:
         value = context_from_json(row.record.context)[column.column]
         if isinstance(column, Category):
-            return None if value is None else str(value)
+            return column.label(value)
         return value if isinstance(value, (int, float)) else None
 
     if isinstance(column, Category):

@@ -245,7 +245,10 @@ class Database:
         locked: Any = True
         if self._file is not None:
             # Not of a thread: the service's own thread reopens what another one has opened.
-            self._lock = filelock.FileLock(f"{self._file}.lock", timeout=0, mode=0o600, thread_local=False)
+            # Beside the file itself, also if a symbolic link leads to it.
+            self._lock = filelock.FileLock(
+                f"{Path(self._file).resolve()}.lock", timeout=0, mode=0o600, thread_local=False
+            )
             with contextlib.suppress(filelock.Timeout):
                 self._lock.acquire()
             locked = self._lock.is_locked

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import logging
 import threading
+import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ QUIET = datetime.timedelta(hours=1)
 """For how long a check that was told of, and was better since, is not told of again in the same colour."""
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 900.0
 """Seconds until a message that was not taken is sent again; each pause is twice the one before."""
+LONGEST_SENDING = 60.0
+"""Seconds after which a server that has not answered whole does not take the message, whatever it sends meanwhile."""
 
 _log = logging.getLogger("omg_trial")
 
@@ -71,15 +74,19 @@ class _Courier:
         self._channel, self._at_desk, self._process = channel, at_desk, process
         self._due: list[Due] = []
         self._sent: set[Hashable] = set()
+        self._began: float | None = None
+        """When sending began that has not ended yet."""
         self._changed = threading.Condition()
         threading.Thread(target=self._run, name=f"omg-trial {channel.name}", daemon=True).start()
 
     def hand_over(self, due: list[Due]) -> None:
         """Replace what is due."""
         with self._changed:
-            self._due = due
+            self._due, began = due, self._began
             self._sent &= {each.key for each in due}  # what is no longer due may come again
             self._changed.notify()
+        if began is not None and time.monotonic() - began > LONGEST_SENDING:
+            self._process.unsent[self.name] = "no whole answer"
 
     def _run(self) -> None:
         pause = FIRST_PAUSE
@@ -87,7 +94,9 @@ class _Courier:
             with self._changed:
                 while (next_due := self._next()) is None:
                     self._changed.wait()
+            self._began = time.monotonic()
             cause = self._try(next_due)
+            self._began = None
             if cause is None:
                 pause = FIRST_PAUSE
                 self._process.unsent.pop(self.name, None)

@@ -184,7 +184,8 @@ def _groups_of(trial: Trial, text: str) -> list[tuple[str, str]]:
 
 def _value(column: Number | Category, entry: Any) -> str:
     if isinstance(column, Category):
-        return str(entry) if entry in column.labels else "unknown"
+        label = column.label(entry)
+        return label if label in column.labels else "unknown"
     if type(entry) not in (int, float):
         return "unknown"
     part = (entry - column.low) / (column.high - column.low) * PARTS

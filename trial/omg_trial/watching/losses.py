@@ -8,6 +8,7 @@ an episode was closed, and rewards that the trial file puts in the place of miss
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
 import math
@@ -21,6 +22,7 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.theory.ceiling.ceiling import DELTA, RegretCeiling
 from omg_cmdp.validation import FloatArray
 from omg_trial.desk import Desk
+from omg_trial.log.database import DamagedLogError
 from omg_trial.log.events import Event
 from omg_trial.rules import moment
 from omg_trial.state import State
@@ -84,6 +86,7 @@ class LossWatch:
         """Read some more events; the desk must not be used by another thread meanwhile."""
         with self._lock:
             for event in itertools.islice(desk.store.read(self.read), MOST_READ):
+                desk.check_written(event)
                 self.follow(event)
 
     def follow(self, event: Event) -> None:
@@ -150,7 +153,10 @@ def watch(desk: Desk, process: Process) -> TrialView:
     """Return a view of the trial, with what was lost at most as far as the log has been read."""
     if process.losses is None:
         process.losses = LossWatch(desk.trial)
-    process.losses.collect(desk)
+    if not desk.lost:  # else the log may have an event that the desk does not know
+        with contextlib.suppress(DamagedLogError):  # the check "store" says so
+            process.losses.collect(desk)
+    process.damage = desk.damage
     return TrialView.of(desk.trial, desk.state, desk.clock(), process)
 
 

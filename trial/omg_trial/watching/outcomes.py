@@ -103,7 +103,7 @@ def _described(trial: Trial, context: Context) -> bool:
         return True
     known = [(each, context[each.column]) for each in trial.features.columns if context.get(each.column) is not None]
     return all(
-        value in column.labels
+        column.label(value) in column.labels
         if isinstance(column, Category)
         else isinstance(value, (int, float)) and column.low <= value <= column.high
         for column, value in known

@@ -13,8 +13,9 @@ from omg_trial.desk import Desk
 from omg_trial.episodes import Record
 from omg_trial.handlers.handled import find_person
 from omg_trial.incident import Incident
-from omg_trial.people.participants import WeekAccount
+from omg_trial.people.participants import Halt, WeekAccount
 from omg_trial.trial_file.trial import Trial
+from omg_trial.versions import Change
 from omg_trial.watching import course
 from omg_trial.watching.checks import Finding, findings
 from omg_trial.watching.losses import losses
@@ -58,7 +59,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "people": len(view.state.people),
         "people_this_week": len({each.person for each in view.week}),
         "arms": None if blinded else collections.Counter(each.arm for each in view.state.people.values()),
-        "halted": None if view.state.halted is None else view.state.halted._asdict(),
+        "halted": _halt(view.state.halted, blinded),
         "halted_actions": {} if blinded else _halted_actions(view),
         "paused": sum(each.paused is not None for each in view.state.people.values()),
         "waiting": _waiting(view),
@@ -73,7 +74,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "blinded": blinded,
         "days": course.days(view, blinded=blinded),
         "retention": course.retention(view),
-        "versions": [change._asdict() for change in reversed(view.state.changes)],
+        "versions": [_change(change, blinded) for change in reversed(view.state.changes)],
         "incidents": _shown(view.state.incidents[: -MOST_ROWS - 1 : -1], blinded),
         **({} if blinded else _outcomes(view)),
     }
@@ -82,7 +83,26 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
 def _shown(found: Sequence[Finding | Incident], blinded: bool) -> list[dict[str, Any]]:
     """Return findings or incidents; a blinded reader sees the colours, and no sentence about actions or arms."""
     rows = [each._asdict() for each in found]
-    return [{**each, "message": _UNSAID} if blinded and each["check"] not in _SAID else each for each in rows]
+    return [_without_words(each) if blinded and each["check"] not in _SAID else each for each in rows]
+
+
+def _without_words(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a finding without its sentence, or an incident without its own and what the team wrote beside it."""
+    noted = {"note": _UNSAID} if row.get("note") is not None else {}
+    return {**row, "message": _UNSAID, **noted}
+
+
+def _change(change: Change, blinded: bool) -> dict[str, Any]:
+    """Return a change of the version; why a model was refused tells a blinded reader what was lost."""
+    row = change._asdict()
+    return {**row, "cause": _UNSAID} if blinded and change.cause is not None else row
+
+
+def _halt(halt: Halt | None, blinded: bool) -> dict[str, Any] | None:
+    """Return a pause or a stop; its cause may name actions, outcomes or arms."""
+    if halt is None:
+        return None
+    return {**halt._asdict(), **({"cause": _UNSAID} if blinded else {})}
 
 
 def _only(names: Sequence[str], row: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +138,7 @@ def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]
     return {
         "person": person,
         **about,
-        "paused": None if halt is None else halt._asdict(),
+        "paused": _halt(halt, blinded),
         "week": None if blinded else _week(trial, (accounts or (WeekAccount(),))[-1]),
         "episodes": episodes,
     }

@@ -1,5 +1,6 @@
 """The application: paths, roles, keys and limits. Every call is checked here, by the models of the trial's contract."""
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
@@ -108,10 +109,15 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
             key = key if token.person is None else f"{token.person} {key}"  # no other phone's: keys have no spaces
             about = model.target and read_target(model.target, scope["path_params"][model.target], in_path=True)
             fields = read_fields(model, json_object(headers, body))
-            with seconds.time():
-                made = await service.ask(KeyedCall(fields, about, key, seen, token.actor, token.person))
+            try:
+                with seconds.time():
+                    made = await service.ask(KeyedCall(fields, about, key, seen, token.actor, token.person))
+            except Refusal as refusal:
+                if name == "erase" and refusal.status == 410:  # before, when perhaps this was not done
+                    await asyncio.to_thread(_take_back, tokens, str(about))
+                raise
             if name == "erase":
-                tokens.forget(str(about))  # those of their phones, which name them
+                await asyncio.to_thread(_take_back, tokens, str(about))
             # The stored text as it is: a repeated call gets the same bytes.
             return Response(made.text, media_type=JSON, headers={"Log-Head": made.mark})
 
@@ -161,6 +167,15 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
         return answer
 
     return app
+
+
+def _take_back(tokens: Tokens, person: str) -> None:
+    """Take back the tokens of an erased person's phones, which name them."""
+    try:
+        tokens.forget(person)
+    except OSError as error:
+        what = f"the person is erased, but the file of tokens cannot be written ({type(error).__name__})"
+        raise Refusal(503, f"{what}: a line of it may still name them; mend that, and ask again") from None
 
 
 def _health(at: Desk) -> answers.Health:
@@ -264,4 +279,6 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _error(request, error.status_code, str(error.detail))
+    # No token was looked at: whoever asks for a path that does not exist may be anybody, and turns no check yellow.
+    request.app.state.process.refuse(str(error.status_code), watched=False)
+    return JSONResponse({"error": str(error.detail)}, error.status_code)
