@@ -31,7 +31,7 @@ from omg_cmdp.persistence import AGENT_FILE, pack_arrays, read_arrays, unpack_ar
 from omg_cmdp.runs.simulate import _VERSION as RUN
 from omg_lab.studies.config import load_plan, read_plan
 from omg_lab.studies.directory import open_study
-from omg_lab.studies.engines import Serial
+from omg_lab.studies.engines import play_here
 from omg_lab.studies.results import load
 from omg_lab.studies.store import CHECKPOINT, FORMAT, digest_of
 from omg_trial import verify as verifier
@@ -299,7 +299,7 @@ def read_study(path: Path) -> None:
     found = load(path)
     assert len(found.log) >= 0
     plan = read_plan(STUDY, name="study")
-    Serial().run(plan.tasks(), open_study(plan, path), lambda event: None)
+    play_here(plan.tasks(), open_study(plan, path), lambda event: None)
 
 
 def forged_study(path: Path, draw: random.Random) -> None:

@@ -125,6 +125,7 @@ class Tokens:
 
     def forget(self, person: str) -> int:
         """Take back the tokens of a person's phones."""
+        instance_of("person", person, str)
         return self._change(lambda each: each.person != person)
 
     def _change(self, stays: Callable[[Token], bool], *new: Token) -> int:
