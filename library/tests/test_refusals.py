@@ -146,7 +146,7 @@ PLANS = {
 def test_wrong_arguments_of_a_plan_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         omg.plan(MDP, **arguments)
-    if "tolerance" not in arguments:
+    if "tolerance" not in arguments and "got 0.0 at index" not in message:  # a proof needs no weight everywhere
         with pytest.raises(ValueError, match=message):
             omg.certificate(MDP, UNIFORM, np.ones((2, 3)), **arguments)
 

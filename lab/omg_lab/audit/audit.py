@@ -91,6 +91,7 @@ class Audit:
         yield from lemmas.of_the_model(c)
         yield from of_the_budgets(this, c)
         if not planned:
+            yield from claims.of_gains(c, decision) if claims.is_planned(decision) else ()
             return
         held = claims.reachable(model)
         yield from claims.of_the_support(c, decision, held)

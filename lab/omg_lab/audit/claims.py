@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.occupancy import flow, reachable_states
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
@@ -158,6 +159,24 @@ def of_the_certificate(
     else:
         shown = most <= claimed + ENOUGH * (1.0 + claimed)
         yield "certificate", min(most, claimed) if shown else math.nan, claimed
+
+
+def of_gains(c: ModelComparison, decision: Decision) -> Iterator[Sides]:
+    """Yield whether a plan for gains is that of its policy, and no further from the best than it says.
+
+    With m = w/γ, V the optimal values for the rewards f̂ + m/q̂, no plan is better by more than V(start) - ⟨q̂, f̂ + m/q̂⟩.
+    """
+    q, claimed = c.believed, decision.occupancy
+    fits = claimed is not None and claimed.shape == q.shape
+    yield "occupancy", float(np.abs(q - claimed).max()) if fits else math.nan if claimed is None else math.inf, 0.0
+    w = None if decision.weights is None else np.asarray(decision.weights, dtype=np.float64)
+    if w is None or w.shape != q.shape or not ((w >= 0.0) & (w < math.inf) & ((q > 0.0) | (w == 0.0))).all():
+        yield "certificate", math.inf, decision.certificate
+        return
+    bonus = np.divide(w, decision.gamma * q, out=np.zeros(q.shape), where=w > 0.0)
+    paid = c.model.reward_steps + bonus
+    best = best_response(c.model, paid)[1][0] @ c.model.start
+    yield "certificate", decision.gamma * float(best - (q * paid).sum()), decision.certificate
 
 
 @np.errstate(all="ignore")  # of numbers beyond the range of floats nothing is known

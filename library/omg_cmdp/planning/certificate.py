@@ -41,11 +41,12 @@ def certificate(
 
         L(q*) - L(q) <= Σ ½·√(u·q)·(x - 1)²/x + m·(x - 1 - ln x),
 
-    which also bounds the gap of the barrier with weights ½·√(u·q) + m. With budgets the bound is that of the rewards
-    r - λ·c, plus λ·max(b - ⟨q, c⟩, 0), for any prices λ >= 0. What rounding may have done is added to it
-    (`planning/rounding.py` says how): the bound holds in exact arithmetic. Values without positive slacks prove
-    nothing, nor does a policy that is likely in a state that counts as unreachable, or that exceeds a budget by more
-    than 1e-7 of the horizon times the largest cost: the answer is then inf.
+    which also bounds the gap of the barrier with weights ½·√(u·q) + m. A tuple without a regulariser, w = 0, adds
+    γ·q·z; there z may be 0, and also less, at the price of γ·|z| for the least z of each step. With budgets the bound
+    is that of the rewards r - λ·c, plus λ·max(b - ⟨q, c⟩, 0), for any prices λ >= 0. What rounding may have done is
+    added to it (`planning/rounding.py` says how): the bound holds in exact arithmetic. Other values without positive
+    slacks prove nothing, nor does a policy that is likely in a state that counts as unreachable, or that exceeds a
+    budget by more than 1e-7 of the horizon times the largest cost: the answer is then inf.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def certificate(
     values : array (H, S)
         The dual values V, any numbers.
     gamma, weights, uncertainty, floor
-        The regulariser, as `plan` takes it.
+        The regulariser, as `plan` takes it; weights may also be 0, as in decisions of the default rule.
     costs, budgets
         The budgets, as `plan` takes them.
     prices : array (J,), optional
@@ -69,7 +70,7 @@ def certificate(
     True
     """
     instance_of("mdp", mdp, TabularMDP)
-    roots, barrier, scale = regulariser(mdp, gamma, weights, uncertainty, floor)
+    roots, barrier, scale = regulariser(mdp, gamma, weights, uncertainty, floor, least=0.0)
     given = checked_budgets(mdp, costs, budgets)
     if (given is None) != (prices is None):
         raise ValueError(f"`prices` come with `budgets`, got {'prices' if given is None else 'budgets'} alone")
@@ -91,16 +92,20 @@ def certificate(
             list(zip(scaled.tolist(), given.costs, strict=True)),
             scale * float(scaled @ (np.maximum(spare, 0.0) + lost)),
         )
+    free = counts & (roots + barrier == 0.0)
+    if charges or free.any():  # slacks may not be positive, or are not those of V, r and P alone
         after = np.abs(np.concatenate([table[1:], np.zeros((1, mdp.states))]))
         size = np.abs(size) + (mdp.transition_steps @ after[:, None, :, None])[..., 0] + mdp.reward_steps
         size = sum((price * np.abs(c) for price, c in charges), start=size)
-    q, z = occupancy[counts], slacks(mdp, table, charges)[counts]
+    of_slack = rounding.of_slack(mdp.states + len(charges)) * size + rounding.TINY
+    slack, counts = slacks(mdp, table, charges), counts & ~free
+    unspent += scale * rounding.of_sum(free.size) * _unregularised(occupancy, of_occupancy, slack, of_slack, free)
+    q, z, known, lost, u, m = (
+        np.broadcast_to(each, counts.shape)[counts]
+        for each in (occupancy, slack, of_occupancy, of_slack, roots, barrier)
+    )
     if not ((q > 0.0) & (z > 0.0)).all() or left_out > NEGLIGIBLE:
         return float("inf")
-    of_slack = rounding.of_slack(mdp.states + len(charges)) * size + rounding.TINY
-    known, lost, u, m = (
-        np.broadcast_to(each, counts.shape)[counts] for each in (of_occupancy, of_slack, roots, barrier)
-    )
     error = 2.0 * known + lost / z + rounding.OF_TERM
     if not (error <= rounding.KNOWN_WITHIN).all():
         return float("inf")
@@ -142,6 +147,13 @@ def _occupancy(mdp: TabularMDP, policy: FloatArray, reached: BoolArray) -> tuple
     drift = np.abs(policy.sum(axis=2) - 1.0).max(axis=1)
     error = np.cumsum(rounding.of_occupancy(mdp.states, mdp.actions) + drift)
     return occupancy, error[:, None, None], left_out
+
+
+def _unregularised(q: FloatArray, known: FloatArray, z: FloatArray, lost: FloatArray, free: BoolArray) -> float:
+    """Return Σ q·z₊ over the tuples without a regulariser, and in every step the largest of their -z₊."""
+    of_plan = np.where(free, q * (1.0 + 2.0 * known) * (np.maximum(z, 0.0) + lost), 0.0)
+    of_others = np.where(free, np.maximum(lost - z, 0.0), 0.0).max(axis=(1, 2))
+    return float(of_plan.sum() + of_others.sum())
 
 
 def _terms(u: FloatArray, m: FloatArray, q: FloatArray, z: FloatArray, error: FloatArray) -> FloatArray:

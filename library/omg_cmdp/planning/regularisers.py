@@ -21,8 +21,12 @@ def regulariser(
     weights: ArrayLike | None,
     uncertainty: ArrayLike | None,
     floor: float,
+    least: float = SMALLEST_FLOAT,
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return u and m of √(u·q) + m·log q, (K, S, A) each, and the factor that turns a gap into the certificate."""
+    """Return u and m of √(u·q) + m·log q, (K, S, A) each, and the factor that turns a gap into the certificate.
+
+    Weights may not be below `least`.
+    """
     if (gamma is None) == (uncertainty is None):
         given = "both" if gamma is not None else "neither"
         raise ValueError(f"one of `gamma` and `uncertainty` must be given, got {given}")
@@ -41,7 +45,7 @@ def regulariser(
         plain = np.empty(other.shape)
         plain.fill(1.0 / gamma)
         return other, plain, gamma
-    scaled = _coefficients(mdp, "weights", weights, least=SMALLEST_FLOAT)
+    scaled = _coefficients(mdp, "weights", weights, least=least)
     scaled /= gamma
     return other, scaled, gamma
 

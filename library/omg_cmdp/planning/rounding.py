@@ -5,7 +5,7 @@ With ε = 2⁻⁵³, and S states, A actions:
 - *Slacks* z = V - r - Σ p·V' cancel: at γ = 1e12 nothing would be left of them in plain doubles. They are sums as if
   with twice the digits (Ogita, Rump and Oishi 2005): what every product and every sum loses to rounding is a double
   itself, and is added up beside. The error is then at most ε·z + (S + 4)²·ε²·(V + r + Σ p·V'), and where all slacks
-  are positive the last bracket is at most 2V. 1e-300 is for underflow.
+  are positive the last bracket is at most 2V; where they need not be it is computed. 1e-300 is for underflow.
 - *Occupancies* are sums of products of positive numbers, with a relative error of at most (h + 1)·(S·A + A + 6)·ε at
   step h, and as much again as the policy's rows fail to sum to 1: the proof is for the policy with rows that do.
 - *A term* is a function of x = q·z/t, t = ½√(u·q) + m, that is flat at x = 1. If q and z are known up to δ_q and δ_z, x

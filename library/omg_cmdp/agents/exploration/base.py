@@ -120,16 +120,15 @@ class Situation(NamedTuple):
         Returns
         -------
         Decision
-            The plan. Its weights are γ·½·√(w/Q)·q, 1/γ their mean before that, and the tolerance.
+            The plan. Its weights are γ·½·√(w/Q)·q, 0 where nothing is to be gained; 1/γ is their mean before that, and
+            the tolerance. `omg.certificate` proves it with these weights, to within its own certificate.
         """
         shape = self.model.horizon, self.model.states, self.model.actions
         roots = _not_negative("w", w, shape[1:], shape).reshape(-1, *shape[1:])
         visits = _not_negative("visits", visits, shape)
-        policy, occupancy, values = np.empty(shape), np.empty(shape), np.empty(shape[:2])
+        (policy, occupancy, weights), values = np.empty((3, *shape)), np.empty(shape[:2])
         given = *self.model.raw, roots, visits, self.tolerance, ENOUGH, ROUNDS
-        gap, rounds = frank_wolfe.explore(*given, policy, occupancy, values)
-        weights = np.empty(shape)
-        gamma = frank_wolfe.fill_weights(occupancy, roots, self.tolerance, weights)
+        gap, rounds, gamma = frank_wolfe.explore(*given, policy, occupancy, weights, values)
         return Decision(
             policy=policy,
             model=self.model,

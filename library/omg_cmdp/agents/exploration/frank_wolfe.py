@@ -6,6 +6,9 @@ one backward induction,
 
     max F - F(q̂)  <=  V(start) - ⟨q̂, f̂ + β⟩  =  gap.
 
+The same V prove the plan as that of a barrier with its own weights m = β·q̂, to within the gap (`planning.certificate`):
+their slacks are z = β + ζ, ζ >= 0, the gap is Σ q̂·ζ, and m·(x - 1 - ln x) <= q̂·ζ at x = q̂·z/m.
+
 From there the plan moves in two directions, each as far as pays. One leads to a policy that takes less of every action
 that falls short, π·(β/(β + z))² for one that is z below the best, as Q·β² = w/4 asks; the other to the best actions
 themselves (Frank and Wolfe 1956), without which nothing new would be tried. A round is one backward induction and two
@@ -18,6 +21,7 @@ import numpy as np
 
 from omg_cmdp.jit import compiled, inner
 from omg_cmdp.mdp.compiled import SHORT, add_products, flow, spans
+from omg_cmdp.planning.rounding import EPSILON
 
 LOOKS = 16
 """The most points at which one search along a line looks."""
@@ -26,12 +30,13 @@ CLOSE = 1e-3
 
 
 @compiled
-def explore(transitions, rewards, start, admissible, roots, visits, least, share, most, policy, q, values):
-    """Fill the plan's policy and occupancy (H, S, A), and the values (H, S) that certify it.
+def explore(transitions, rewards, start, admissible, roots, visits, least, share, most, policy, q, weights, values):
+    """Fill the plan's policy, its occupancy and weights (H, S, A), and the values (H, S) that certify it.
 
     `roots` w is (1, S, A) or (H, S, A); `visits` (H, S, A) is an occupancy measure. Roots to which neither it nor the
-    optimum goes are left out. The plan is done with a gap of at most `least`, or of `share` times Σ √(w·Q), or after so
-    many rounds as `most` says. Return the gap, and the rounds. Where nothing goes, the policy is that of the optimum.
+    optimum goes are left out. The plan is done with a gap of at most `least`, or of `share` times Σ √(w·Q), or after
+    `most` rounds. Return the gap, the number of rounds, and γ = HSA/(least + Σ m), m = ½·√(w/Q)·q; the weights are γ·m.
+    Where nothing goes, the policy is that of the optimum; where nothing is worth `least`, so is all of it, and m = 0.
     """
     horizon, states, actions = q.shape
     table = transitions.reshape(-1, states)
@@ -44,9 +49,10 @@ def explore(transitions, rewards, start, admissible, roots, visits, least, share
     back_up(table, firsts, ends, paid, admissible, worth, best, values)
     take(best, policy)
     value = flow(transitions, rewards, start, policy, q)
+    weights[:] = 0.0
     gap = math.sqrt(horizon * roots.sum())  # no plan has larger roots, by Cauchy's inequality
     if gap <= least:
-        return gap, 0
+        return gap, 0, q.size / least
     add_steps(q, sums)
     add_steps(visits, others)
     value = blend(q, sums, value, visits, others, earned(rewards, visits), roots)
@@ -61,7 +67,8 @@ def explore(transitions, rewards, start, admissible, roots, visits, least, share
                     if sums[i, s, a] > 0.0:
                         bonus = 0.5 * math.sqrt(roots[i, s, a] / sums[i, s, a])
                     paid[h, s, a] = rewards[h % len(rewards), s, a] + bonus
-                    price += 2.0 * bonus * q[h, s, a]
+                    weights[h, s, a] = bonus * q[h, s, a]
+                    price += 2.0 * weights[h, s, a]
         back_up(table, firsts, ends, paid, admissible, worth, chosen, values)
         gap = -value - 0.5 * price
         for s in range(states):
@@ -82,7 +89,22 @@ def explore(transitions, rewards, start, admissible, roots, visits, least, share
             if mass > 0.0:
                 for a in range(actions):
                     policy[h, s, a] = q[h, s, a] / mass
-    return max(gap, 0.0), rounds
+    gap += lift(values, states)
+    gamma = q.size / (least + weights.sum())
+    weights *= gamma
+    return max(gap, 0.0), rounds, gamma
+
+
+@inner
+def lift(values, states):
+    """Raise values (H, S) by a little more than rounding may have lowered them; return by how much at most.
+
+    All slacks are then positive where they should be, in exact arithmetic.
+    """
+    horizon, unit = len(values), (states + 4) * EPSILON * np.abs(values).max()
+    for h in range(horizon):
+        values[h] += (horizon - h) * unit
+    return horizon * unit
 
 
 @inner
@@ -200,22 +222,3 @@ def earned(rewards, q):
             for a in range(q.shape[2]):
                 total += q[h, s, a] * rewards[h % len(rewards), s, a]
     return total
-
-
-@compiled
-def fill_weights(q, roots, least, weights):
-    """Fill γ·½·√(w/Q)·q, (H, S, A), with γ = HSA/(least + Σ ½·√(w·Q)); return γ."""
-    horizon, states, actions = q.shape
-    sums, total = np.zeros(roots.shape), least
-    add_steps(q, sums)
-    for h in range(horizon):
-        i = h % len(roots)
-        for s in range(states):
-            for a in range(actions):
-                weights[h, s, a] = 0.0
-                if q[h, s, a] > 0.0:
-                    weights[h, s, a] = 0.5 * math.sqrt(roots[i, s, a] / sums[i, s, a]) * q[h, s, a]
-                total += weights[h, s, a]
-    gamma = weights.size / total
-    weights *= gamma
-    return gamma

@@ -5,7 +5,7 @@ import pytest
 
 from library.tests.agents.exploration.situations import model_alone
 from library.tests.random_mdps import by_step, random_mdp, random_mdps, random_policy
-from omg_cmdp import TabularMDP, occupancy_measure, optimal_policy, plan, policy_value
+from omg_cmdp import TabularMDP, certificate, occupancy_measure, optimal_policy, plan, policy_value
 from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.agents.exploration import base
 
@@ -66,10 +66,19 @@ def test_the_certificate_is_that_of_its_values(rng):
         for h in reversed(range(model.horizon)):
             worth = np.where(model.admissible, rewards[h] + bonus + kernel[h] @ values[h + 1], -np.inf)
             values[h] = worth.max(axis=1)
-        np.testing.assert_allclose(decision.values, values[:-1], rtol=1e-9)
+        np.testing.assert_allclose(decision.values, values[:-1], rtol=1e-9, atol=1e-12 * values.max())
         short = values[0] @ model.start - float((decision.occupancy * (rewards + bonus)).sum())
         assert gap(decision) == pytest.approx(short, abs=1e-9)
         assert gap(decision) <= base.ENOUGH * np.sqrt(w * visits).sum() or decision.iterations == base.ROUNDS
+
+
+@pytest.mark.parametrize("steps", [False, True], ids=["shared", "by step"])
+def test_anybody_can_prove_the_plan_with_its_own_weights(steps, rng):
+    """With m = β·q̂, z = β + ζ: Σ m·(x - 1 - ln x) + Σ q̂·z where m = 0 is at most Σ q̂·ζ, the gap."""
+    for model in random_mdps(rng, 40):
+        decision = model_alone(model, 1e-9).plan_gains(random_w(rng, model, steps), uniform(model))
+        proven = certificate(model, decision.policy, decision.values, gamma=decision.gamma, weights=decision.weights)
+        assert proven <= decision.certificate * (1.0 + 1e-6) + 1e-12 * decision.gamma
 
 
 def test_given_rounds_enough_it_is_the_root_plan(rng, monkeypatch):
