@@ -167,8 +167,10 @@ def of_gains(c: ModelComparison, decision: Decision) -> Iterator[Sides]:
     With m = w/γ, V the optimal values for the rewards f̂ + m/q̂, no plan is better by more than V(start) - ⟨q̂, f̂ + m/q̂⟩.
     """
     q, claimed = c.believed, decision.occupancy
-    fits = claimed is not None and claimed.shape == q.shape
-    yield "occupancy", float(np.abs(q - claimed).max()) if fits else math.nan if claimed is None else math.inf, 0.0
+    if claimed is None:
+        yield "occupancy", math.nan, 0.0
+    else:
+        yield "occupancy", float(np.abs(q - claimed).max()) if claimed.shape == q.shape else math.inf, 0.0
     w = None if decision.weights is None else np.asarray(decision.weights, dtype=np.float64)
     if w is None or w.shape != q.shape or not ((w >= 0.0) & (w < math.inf) & ((q > 0.0) | (w == 0.0))).all():
         yield "certificate", math.inf, decision.certificate
