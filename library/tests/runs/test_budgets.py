@@ -113,3 +113,12 @@ def test_the_ledger_says_what_was_spent(seed):
     ledger = trained(made(omg.agents.EpsilonGreedy, world), world, 5)
     assert "Policies cost" in str(ledger)
     assert (ledger.column("cost") - ledger.column("budget") <= ledger.column("violation")).all()
+
+
+def test_the_ledger_says_if_the_world_declares_no_budgets(seed):
+    world, free = Reminders(seed), Reminders(seed)
+    free.costs = free.budgets = None
+    ledger = trained(made(omg.agents.Greedy, world), free, 3)
+    assert "The world declares no budgets" in str(ledger)
+    assert np.isnan(ledger.column("cost")).all()
+    assert "declares no budgets" not in str(trained(made(omg.agents.Greedy, free), free, 3))
