@@ -105,7 +105,9 @@ def test_advice_has_the_price_of_the_budget_in_units_of_reward(seed):
     assert price > 0.0
     assert f"one unit more of the budget would be worth {price:.2g} in rewards" in repr(advice)
     assert omg.advise(made(omg.agents.Greedy, world, costs=None, budgets=None), 0).prices is None
-    assert "one unit" in repr(omg.advise(made(omg.OMG, world, costs=cost_oracle()), 0))
+    assert "one unit" in repr(omg.advise(made(omg.OMG, world, costs=cost_oracle(), budgets=[3.0]), 0))
+    # No policy keeps the budget where each of four steps costs a half: there prices only prove that.
+    assert omg.advise(made(omg.OMG, world, costs=cost_oracle(), budgets=[1.2]), 0).prices is None
 
 
 def test_the_ledger_says_what_was_spent(seed):
