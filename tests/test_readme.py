@@ -81,7 +81,8 @@ def written(name):
 )
 def test_numbers_are_those_of_the_tree(page):
     found = MARKED.findall(page.read_text())
-    assert [(name, text) for _, name, text, _ in found] == [(name, written(name)) for _, name, _, _ in found]
+    stated, counted = [(name, text) for _, name, text, _ in found], [(name, written(name)) for _, name, _, _ in found]
+    assert stated == counted, "run `make numbers`, which counts again"
 
 
 def test_code_lines_are_counted():

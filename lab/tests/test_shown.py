@@ -90,6 +90,8 @@ def test_a_state_that_is_never_visited_is_not_shown():
     assert names_of(lake) == Names((*cells, "ended"), ("left", "down", "right", "up"), ("grip",))
     _, states = shown_cells(lake.space, [lake.truth(0.9)])
     assert states.tolist() == [0, 1, 2, 4, 8]  # 5 is a hole, and 16 the end
-    with pytest.raises(ValueError, match="`action_names` must be 4 texts"):
+    with pytest.raises(ValueError, match="`action_names` must be 4 texts, got"):
         set_names(lake, state_names=cells[::-1], action_names=["a"])
+    with pytest.raises(ValueError, match=r"`state_names` must be 17 texts \(the last, of ended episodes, may be left"):
+        set_names(lake, state_names=cells[1:])
     assert lake.state_names[0] == "cell 0.0"

@@ -20,7 +20,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import Stateful, undone_on_failure
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.solution import Status
-from omg_cmdp.validation import FloatArray, in_range, instance_of, interval, unit_scaled
+from omg_cmdp.validation import FloatArray, instance_of, interval, unit_scaled
 
 Costs = Given | RewardOracle | Sequence[RewardOracle]
 """Costs that are known, or the oracles that learn them, one for each kind."""
@@ -134,7 +134,10 @@ class BudgetedAgent(ModelAgent):
             super()._learn(trajectory, rewards)
             return
         paid = self.paid(trajectory)
-        in_range("costs", paid, *self.cost_range)
+        low, high = self.cost_range
+        if not ((paid >= low) & (paid <= high)).all():
+            wanted = f"[{low:g}, {high:g}], the agent's `cost_range`"
+            raise ValueError(f"`costs` must lie in {wanted}, got {paid.tolist()!r:.60}")
         scaled = unit_scaled(paid, self.cost_range)
         states, actions = trajectory.states[: len(trajectory.actions)], trajectory.actions
         with contextlib.ExitStack() as undone:

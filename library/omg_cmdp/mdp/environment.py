@@ -108,8 +108,9 @@ def checked_names(world: Environment, **names: Sequence[str] | None) -> dict[str
         if given is None:
             continue
         listed = [] if isinstance(given, str) else list(given)
-        ended = kind == "state_names" and len(listed) == space.states - 1 and space.admissible[-1].sum() == 1
-        found[kind] = (*listed, *(["ended"] if ended else []))
+        ends = kind == "state_names" and space.admissible[-1].sum() == 1
+        found[kind] = (*listed, "ended") if ends and len(listed) == space.states - 1 else tuple(listed)
         if len(found[kind]) != sizes[kind] or not all(isinstance(each, str) for each in listed):
-            raise ValueError(f"`{kind}` must be {sizes[kind]} texts, got {given!r:.80}")
+            less = " (the last, of ended episodes, may be left out)" if ends else ""
+            raise ValueError(f"`{kind}` must be {sizes[kind]} texts{less}, got {given!r:.80}")
     return found

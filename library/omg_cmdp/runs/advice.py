@@ -79,7 +79,7 @@ class Advice:
     settled: FloatArray | None = None
     """1 where all plausible models agree on an action, else 0, (K, N); None without a ceiling."""
     prices: FloatArray | None = None
-    """What one unit more of each budget would add to the plan, in units of reward, (J,); None without budgets."""
+    """What one unit more of each budget would add to the plan, in units of reward, (J,); None if no budget is kept."""
     misfit: str | None = None
     """The sentence of `agent.misfit()`, if the data contradict the class of an oracle: then do not trust `sure`."""
 
@@ -189,6 +189,8 @@ def advise(
             context=context, steps=at, states=where, policy=policy[cells], best=best, runner_up=second, **told
         )
     charges = _charges(decision)
+    # Where no policy keeps the budgets, prices are a proof of that, and say nothing of rewards.
+    worth = None if decision.status is Status.INFEASIBLE else decision.prices
     rewards, policy = model.reward_steps - charges, state_policy(model, decision)
     best, second, lead = _two_best(model, best_response(model, rewards)[0], rewards)
     low, high = agent.reward_range or (0.0, 1.0)
@@ -203,7 +205,7 @@ def advise(
         visits=flow(model, policy)[0].sum(axis=2)[cells],
         lead=(high - low) * lead[cells],
         sure=None if drawn is None else (drawn == best).mean(axis=0)[cells],
-        prices=None if decision.prices is None else (high - low) * decision.prices,
+        prices=None if worth is None else (high - low) * worth,
         misfit=sentence(agent.misfit()),
         **told,
     )

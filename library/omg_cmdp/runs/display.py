@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.records import plain
 
 if TYPE_CHECKING:
     from omg_cmdp.runs.advice import Advice
@@ -21,6 +22,7 @@ SUMMARY = ("regret", "value", "optimal_value", "return", "exploration")
 
 def context_in_words(context: Context) -> str:
     """Return a context as a short text."""
+    context = tuple(map(plain, context)) if isinstance(context, tuple) else context
     return f"{context.round(2) if isinstance(context, np.ndarray) and context.dtype.kind == 'f' else context!r:.60}"
 
 

@@ -93,9 +93,10 @@ def row_of(
 
 def _spending(this: Round) -> tuple[float, float, float, float]:
     """Return cost, budget, violation and price of a round; nan without budgets."""
+    prices = this.decision.prices
     if not this.budgets.size:
-        return math.nan, math.nan, math.nan, math.nan
-    excess, prices = this.costs - this.budgets, this.decision.prices
+        return math.nan, math.nan, math.nan, math.nan if prices is None else float(prices.max())
+    excess = this.costs - this.budgets
     worst = int(excess.argmax())
     price = math.nan if prices is None else float(prices[worst])
     return float(this.costs[worst]), float(this.budgets[worst]), max(float(excess[worst]), 0.0), price
@@ -128,10 +129,10 @@ class Ledger:
     episodes at once (`RegretCeiling`); `settled` is the share of its decisions on which all plausible models agree.
     Both are nan unless `simulate` was asked for them.
 
-    In a world with budgets, regret is that against the best policy that keeps them, and below 0 only where a policy
-    does not. `cost` is the exact expected cost of the policy played, `budget` what it may cost, `violation` by how much
-    it exceeds that, and `price` the agent's λ; of several budgets, those of the one that is exceeded most, or least
-    below. All four are nan without budgets.
+    In a world that declares `costs` and `budgets`, regret is that against the best policy that keeps them, and below 0
+    only where a policy does not. `cost` is the exact expected cost of the policy played, `budget` what it may cost,
+    `violation` by how much it exceeds that, and `price` the agent's λ; of several budgets, those of the one that is
+    exceeded most, or least below. The first three are nan in a world without budgets, `price` for an agent without.
 
     Examples
     --------
@@ -202,9 +203,10 @@ class Ledger:
 
     def _budget_line(self) -> str:
         """Return what episodes cost, and by how much budgets were exceeded, as a sentence; empty without budgets."""
-        cost, budget, excess = (self.column(name) for name in ("cost", "budget", "violation"))
+        cost, budget, excess, price = (self.column(name) for name in ("cost", "budget", "violation", "price"))
         if not np.isfinite(cost).any():
-            return ""
+            against = " The world declares no budgets, so regret is against policies that need not keep the agent's."
+            return against if np.isfinite(price).any() else ""
         above = np.count_nonzero(excess > 1e-6 * np.abs(budget).max())
         spent = f"{cost.mean():.3g} an episode, of a budget of {budget.mean():.3g}"
         return f" Policies cost {spent}; {above} exceeded it, by {excess.sum():.3g} in all."

@@ -105,7 +105,9 @@ def test_advice_has_the_price_of_the_budget_in_units_of_reward(seed):
     assert price > 0.0
     assert f"one unit more of the budget would be worth {price:.2g} in rewards" in repr(advice)
     assert omg.advise(made(omg.agents.Greedy, world, costs=None, budgets=None), 0).prices is None
-    assert "one unit" in repr(omg.advise(made(omg.OMG, world, costs=cost_oracle()), 0))
+    assert "one unit" in repr(omg.advise(made(omg.OMG, world, costs=cost_oracle(), budgets=[3.0]), 0))
+    # No policy keeps the budget where each of four steps costs a half: there prices only prove that.
+    assert omg.advise(made(omg.OMG, world, costs=cost_oracle(), budgets=[1.2]), 0).prices is None
 
 
 def test_the_ledger_says_what_was_spent(seed):
@@ -113,3 +115,12 @@ def test_the_ledger_says_what_was_spent(seed):
     ledger = trained(made(omg.agents.EpsilonGreedy, world), world, 5)
     assert "Policies cost" in str(ledger)
     assert (ledger.column("cost") - ledger.column("budget") <= ledger.column("violation")).all()
+
+
+def test_the_ledger_says_if_the_world_declares_no_budgets(seed):
+    world, free = Reminders(seed), Reminders(seed)
+    free.costs = free.budgets = None
+    ledger = trained(made(omg.agents.Greedy, world), free, 3)
+    assert "The world declares no budgets" in str(ledger)
+    assert np.isnan(ledger.column("cost")).all()
+    assert "declares no budgets" not in str(trained(made(omg.agents.Greedy, free), free, 3))
