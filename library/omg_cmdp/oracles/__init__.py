@@ -1,6 +1,6 @@
 """Online regression oracles: square loss for rewards, log loss for dynamics, each with its theorem."""
 
-from omg_cmdp.oracles.adapters import RefittedDynamics, RefittedRewards, SklearnDynamics, SklearnRewards
+from omg_cmdp.oracles.adapters import RefittedDynamics, RefittedRewards
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.basis import BasisDynamics
 from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewards
@@ -48,8 +48,6 @@ __all__ = [
     "RefittedDynamics",
     "RefittedRewards",
     "RewardOracle",
-    "SklearnDynamics",
-    "SklearnRewards",
     "SoftmaxDynamics",
     "StepwiseDynamics",
     "StepwiseRewards",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import omg_cmdp as omg
 from omg_cmdp.checks import check_oracle
-from omg_cmdp.oracles import FeatureMap, SklearnRewards
+from omg_cmdp.oracles import FeatureMap, RefittedRewards
 
 TABLE = {
     "age": [*range(20, 80), None],
@@ -165,13 +165,13 @@ def users(features):
     """Return what uses a feature map and can be saved."""
     size = {"dimension": features.dimension, "features": features}
     pytest.importorskip("sklearn")
-    from sklearn.linear_model import SGDRegressor
+    from sklearn.linear_model import LinearRegression
 
     return {
         "linear": omg.oracles.LinearRewards(**SIZES, **size),
         "softmax": omg.oracles.SoftmaxDynamics(**SIZES, **size),
         "aggregate": omg.oracles.AggregateRewards([omg.oracles.LinearRewards(**SIZES, **size)], horizon=3),
-        "adapter": SklearnRewards(SGDRegressor(), features=features, members=2, **SIZES),
+        "adapter": RefittedRewards(LinearRegression(), features=features, members=2, **SIZES),
     }
 
 

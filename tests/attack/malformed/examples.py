@@ -137,16 +137,6 @@ def an_export():
     return pandas.DataFrame([row])
 
 
-def sklearn_model(name):
-    def build():
-        from sklearn import linear_model
-
-        made = linear_model.SGDRegressor() if name == "Rewards" else linear_model.SGDClassifier(loss="log_loss")
-        return {"model": made, **SIZES, "members": 2, "features": None, "admissible": None}
-
-    return build
-
-
 def refitted_model(name):
     def build():
         from sklearn import linear_model
@@ -224,8 +214,6 @@ EXAMPLES = {
     "oracles.pair_features": lambda: {"states": S, "actions": A},
     "oracles.RefittedDynamics": refitted_model("Dynamics"),
     "oracles.RefittedRewards": refitted_model("Rewards"),
-    "oracles.SklearnDynamics": sklearn_model("Dynamics"),
-    "oracles.SklearnRewards": sklearn_model("Rewards"),
     "rivals.FALCON": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1)),
     "rivals.FastCB": bandit(lambda: oracles.LogLossRewards(REWARDS, horizon=1)),
     "rivals.AdaCB": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1), gamma=20.0, radius=0.5),

@@ -10,7 +10,7 @@ from omg_lab.worlds.base import World
 from tests.attack.malformed import examples, trials
 from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
 
-OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "PerCentre", "Refitted", "Sklearn")
+OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "PerCentre", "Refitted")
 
 
 def context(instance):
