@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from omg_cmdp.contexts import context_from_json, context_to_json
 from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.validation import file_path
 
 LISTS = ("states", "actions", "rewards", "propensities")
 
@@ -38,6 +40,14 @@ def episode_of_record(record: Mapping[str, Any]) -> Episode:
 def episode_line(episode: Episode) -> str:
     """Return an episode as a line of JSON."""
     return json.dumps(episode_record(episode)) + "\n"
+
+
+def lines_path(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file of lines; raise unless its name ends in .jsonl."""
+    found = file_path(path, name)
+    if found.suffix != ".jsonl":
+        raise ValueError(f"`{name}` must end in .jsonl, got {os.fspath(path)!r}")
+    return found
 
 
 def read_lines(path: Path) -> Iterator[Episode]:

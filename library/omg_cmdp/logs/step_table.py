@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context, context_from_json
-from omg_cmdp.logs.writers import EXACT
+from omg_cmdp.contexts import Context
 from omg_cmdp.records import missing, plain
 from omg_cmdp.validation import BoolArray, FloatArray, listed
 
@@ -22,7 +21,6 @@ ContextColumns = str | Sequence[str] | Mapping[str, str]
 
 IntArray = NDArray[np.int64]
 
-SAME = "be the same in all rows of an episode"
 MOST_ROWS = 8
 """The number of rows that a message lists for one rule."""
 
@@ -100,13 +98,6 @@ class StepTable:
         """Return a column of finite numbers, nan where one is missing; all are if the table has no such column."""
         return self.numbers(name, missing=True) if name in self.names else np.full(len(self.rows), np.nan)
 
-    def per_episode(self, name: str) -> FloatArray:
-        """Return such a column that is the same in all rows of a person."""
-        values = self.optional(name)
-        first = values[self.first]
-        self.refuse(name, (values != first) & ~(np.isnan(values) & np.isnan(first)), SAME)
-        return values
-
     def numbers(self, name: str, *, missing: bool = False) -> FloatArray:
         """Return a column of finite numbers; nan for missing ones, if they may be, and 0 for those that are refused."""
         import pandas
@@ -155,8 +146,7 @@ class StepTable:
             entries = self._entries(context)
             unfit = [missing(entry) or not isinstance(entry, Hashable) for entry in entries]
             self.refuse(context, np.array(unfit), "be a label (a vector needs columns of numbers)")
-            labels = self._firsts(context, entries)
-            return labels if context != EXACT else list(map(self._decoded, labels, self.spans()[0]))
+            return self._firsts(context, entries)
         columns = [self._firsts(name, [plain(each) for each in self._entries(name)]) for name in names]
         rows = zip(*columns, strict=True)
         if isinstance(context, Mapping) or not all(_is_number(each) for column in columns for each in column):
@@ -166,14 +156,6 @@ class StepTable:
     def _entries(self, name: str) -> list[Any]:
         return list(self.frame[name].astype(object).to_numpy()[self.rows])
 
-    def _decoded(self, text: Any, place: int) -> Context:
-        """Return the context of which `context_json` is the text."""
-        try:
-            return context_from_json(str(text)[1:-1])
-        except (KeyError, TypeError, ValueError):
-            self.refuse(EXACT, np.arange(len(self.rows)) == place, "hold what `Log.write` wrote")
-            return ""
-
     def _firsts(self, name: str, entries: list[Any]) -> list[Any]:
         """Return the entry of every person, the same in all its rows."""
         firsts = self.first.tolist()
@@ -181,7 +163,7 @@ class StepTable:
             not (missing(entry) and missing(entries[first])) and bool(np.any(entry != entries[first]))
             for entry, first in zip(entries, firsts, strict=True)
         ]
-        self.refuse(name, np.array(differ), SAME)
+        self.refuse(name, np.array(differ), "be the same in all rows of an episode")
         return [entries[begin] for begin in self.spans()[0]]
 
     def refuse(self, name: str, bad: BoolArray, rule: str) -> None:

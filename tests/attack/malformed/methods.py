@@ -161,7 +161,7 @@ METHODS = {
     "logs.Log.add": lambda i: {"episode": omg.Episode(**STEPS)},
     "logs.Improvement.interval": lambda i: {"level": 0.9, "seed": 1},
     "logs.Estimate.interval": lambda i: {"level": 0.9, "seed": 1},
-    "logs.Log.write": lambda i: {"path": pathlib.Path("log.csv").resolve()},
+    "logs.Log.write": lambda i: {"path": pathlib.Path("log.jsonl").resolve()},
     **dict.fromkeys(
         ("audit.Audit.rows", "audit.Audit.table"),
         lambda i: {"reward_regret": 1.0, "dynamics_regret": 1.0, "delta": 0.1},
