@@ -112,7 +112,6 @@ METHODS = {
         **{"table": examples.RECORDS, "numbers": ["age"], "categories": ["ward"], "crosses": [("age", "ward")]},
         **{"outside": 0.1, "most": 3},
     },
-    "oracles.FeatureMap.from_json": lambda i: {"text": i.to_json()},
     "update_total": None,  # refused, whatever comes, by all but the next
     "oracles.LinearRewards.update_total": lambda i: {**pairs_of(i), "total": 1.0},
     "planning.Problem.load": lambda i: {"path": examples.a_file(i)},
