@@ -28,13 +28,13 @@ def episode_record(episode: Episode) -> dict[str, Any]:
     lists["states"] += [None] * (not episode.end_known)
     lists["rewards"] = [None if reward != reward else reward for reward in lists["rewards"]]
     costs = {} if episode.costs is None else {"costs": episode.costs.tolist()}
-    rest = {"length": episode.length, "total": episode.total, **costs}
-    return {"context": context_to_json(episode.context), **lists, **rest}
+    return {"context": context_to_json(episode.context), **lists, "length": episode.length, **costs}
 
 
 def episode_of_record(record: Mapping[str, Any]) -> Episode:
     """Undo `episode_record`."""
-    return Episode(**{**record, "context": context_from_json(record["context"])})
+    known = {name: each for name, each in record.items() if each is not None}  # older files have more names
+    return Episode(**{**known, "context": context_from_json(record["context"])})
 
 
 def episode_line(episode: Episode) -> str:

@@ -117,7 +117,7 @@ class Log:
     @property
     def returns(self) -> FloatArray:
         """The total reward of each episode, (n,): of the steps that were seen, if it was truncated."""
-        return np.array([e.rewards.sum() if e.total is None else e.total for e in self.episodes])
+        return np.array([episode.rewards.sum() for episode in self.episodes])
 
     @property
     def steps(self) -> NDArray[np.int64]:

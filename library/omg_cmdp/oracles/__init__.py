@@ -20,7 +20,7 @@ from omg_cmdp.oracles.finite.offline import (
     OfflineLeastSquaresDynamics,
 )
 from omg_cmdp.oracles.finite.product import ProductRewards
-from omg_cmdp.oracles.linear.rewards import LinearRewards, pair_features
+from omg_cmdp.oracles.linear.rewards import LinearRewards
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 
 __all__ = [
@@ -51,5 +51,4 @@ __all__ = [
     "SoftmaxDynamics",
     "StepwiseDynamics",
     "StepwiseRewards",
-    "pair_features",
 ]

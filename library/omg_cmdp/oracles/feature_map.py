@@ -36,7 +36,7 @@ __all__ = ["Category", "FeatureMap", "Number"]
 class FeatureMap(Made):
     """Rules that make a vector of norm at most 1 of any record, whatever is missing or strange in it.
 
-    `FeatureMap.fit` finds them from a table. They are saved with an agent that uses them, and told apart when a state is
+    `FeatureMap.fit` finds them from a table. They are saved with an agent that uses them, and compared when a state is
     loaded.
 
     Parameters

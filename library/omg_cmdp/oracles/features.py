@@ -17,8 +17,8 @@ FeatureFunction = Callable[[Any], ArrayLike]
 """context -> a vector (d,), or one for every pair, (S, A, d): a `FeatureMap`, or a function of yours.
 
 What has a `fingerprint`, as a `FeatureMap` has, is checked when a state is loaded. A function whose features have a
-constant, or entries that add up to one, may say so: with the attribute `has_intercept = True`, as a `FeatureMap` and
-`pair_features` have it, no other constant is added.
+constant, or entries that add up to one, may say so: with the attribute `has_intercept = True`, as a `FeatureMap` has,
+no other constant is added.
 """
 
 

@@ -64,13 +64,11 @@ def random_episode(rng, space, context, reward_range):
     rewards = [pick(rng, (*reward_range, rng.uniform(*reward_range))) for _ in range(steps)]
     if rng.random() < 0.2:
         rewards = [None if rng.random() < 0.5 else reward for reward in rewards]
-    total = float(steps * rng.uniform(*reward_range)) if rng.random() < 0.15 else None
     return Episode(
         context=context,
         states=states,
         actions=rng.integers(space.actions, size=steps),
-        rewards=rewards if total is None else None,
-        total=total,
+        rewards=rewards,
         propensities=None if rng.random() < 0.2 else 1.0 - rng.random(steps),
         length=int(rng.integers(1, steps + 1)),
     )
@@ -97,7 +95,6 @@ def facts(log):
             np.where(np.isnan(each.rewards), 0.25e-310, each.rewards).tobytes(),
             None if each.propensities is None else each.propensities.tobytes(),
             each.length,
-            None if each.total is None else each.total.hex(),
         )
         for each in log.episodes
     ]
@@ -172,7 +169,7 @@ def test_wrong_files_are_refused(tmp_path):
 def test_a_column_of_yours_that_is_called_length_is_left_alone():
     steps = {"states": [0, 0, 0], "actions": [0, 0], "rewards": [0.0, 1.0], "length": 1}
     log = Log(Space(states=1, actions=1, horizon=2), [Episode(context="c", **steps)])
-    table = log.table().assign(length=17.5, total=3.0)
+    table = log.table().assign(length=17.5)
     assert read_table(table, space=log.space).episodes[0].length == 2
 
 
@@ -233,7 +230,7 @@ def test_contexts_of_exports_survive_a_csv(label, tmp_path):
 
 
 def test_feedback_under_way_survives_a_checkpoint():
-    """Unknown rewards, totals and all."""
+    """Unknown rewards and all."""
     for seed in range(50):
         log = random_log(np.random.default_rng(seed))
         pending, again = (Pending(Fixed(2), np.random.default_rng(0)) for _ in range(2))

@@ -197,7 +197,7 @@ EXAMPLES = {
     "oracles.KnownDynamics": lambda: {"function": KERNELS["a"][0], "horizon": H},
     "oracles.KnownRewards": lambda: {"function": REWARDS["a"][0], "horizon": H},
     "oracles.LinearRewards": lambda: {
-        **{**SIZES, "dimension": S * A, "features": oracles.pair_features(S, A), "shared": True},
+        **{**SIZES, "dimension": S * A, "features": lambda context: np.eye(S * A).reshape(S, A, -1), "shared": True},
         **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0, "intercept": True},
     },
     "oracles.LogLossRewards": lambda: {**MADE, "rate": "proven"},
@@ -211,7 +211,6 @@ EXAMPLES = {
     },
     "oracles.StepwiseDynamics": lambda: {"oracles": [one_step_dynamics() for _ in range(H)]},
     "oracles.StepwiseRewards": lambda: {"oracles": [one_step_rewards() for _ in range(H)]},
-    "oracles.pair_features": lambda: {"states": S, "actions": A},
     "oracles.RefittedDynamics": refitted_model("Dynamics"),
     "oracles.RefittedRewards": refitted_model("Rewards"),
     "rivals.FALCON": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1)),

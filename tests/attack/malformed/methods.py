@@ -112,8 +112,6 @@ METHODS = {
         **{"table": examples.RECORDS, "numbers": ["age"], "categories": ["ward"], "crosses": [("age", "ward")]},
         **{"outside": 0.1, "most": 3},
     },
-    "update_total": None,  # refused, whatever comes, by all but the next
-    "oracles.LinearRewards.update_total": lambda i: {**pairs_of(i), "total": 1.0},
     "planning.Problem.load": lambda i: {"path": examples.a_file(i)},
     "planning.Problem.plan": lambda i: {"start": omg.plan(examples.MDP, 9.0)},
     **dict.fromkeys(

@@ -46,7 +46,7 @@ compiled = Lazy("omg_cmdp.oracles.compiled.linear")
 class LinearForecasters(Forecasters):
     """Vovk's forecasters: a root for each temper and weight vector, (d+1, d+1)."""
 
-    learned = ("roots", "visits", "totals")
+    learned = ("roots", "visits")
     rate: Rate
     features: Features
 
@@ -79,7 +79,7 @@ class LinearForecasters(Forecasters):
         self.roots = np.zeros((len(kept), self.dimension + 1, self.dimension + 1, self._groups))
         diagonal = np.arange(self.dimension)
         self.roots[:, diagonal, diagonal] = np.sqrt(kept * ridge)[:, None, None]
-        self.visits, self.totals = np.zeros(self._groups), np.zeros(())
+        self.visits = np.zeros(self._groups)
         self._posterior = np.empty(self.roots.shape[1:])
         self._changed = np.ones(self._groups, dtype=np.bool_)  # since the posterior was computed
         self._late_weights: FloatArray | None = None  # in the ball, since the last update
@@ -114,17 +114,6 @@ class LinearForecasters(Forecasters):
         compiled.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5)
         np.add.at(self.visits, groups, 1.0)
         self._changed[groups] = True
-
-    def learn_total(self, rows: FloatArray, episode: Examples, total: float) -> None:
-        """Learn that Σ f over the episode is `total`: one example, divided by √L, so that its noise is that of one."""
-        self._late_weights = None
-        # A sum of L rewards has L times the variance of one.
-        steps = len(episode.pairs)
-        row, target = rows[episode.pairs].sum(axis=0) / math.sqrt(steps), (total - 0.5 * steps) / math.sqrt(steps)
-        group = np.zeros(1, dtype=np.int64)
-        compiled.rotate_in(self.roots, row[None], group, np.array([target]))
-        self.visits, self.totals = self.visits + 1.0, self.totals + 1.0
-        self._changed[:] = True
 
     def refresh(self) -> None:
         """Let the posterior follow from the roots."""
@@ -193,9 +182,7 @@ class LinearForecasters(Forecasters):
         return math.fsum(least_squares(root, self.weight_norm)[1] for root in np.moveaxis(self.roots[0], -1, 0))
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return the bound of Theorem 2, or 8 if outcomes are late; nothing is proven once a total was learned."""
-        if self.totals > 0.0:
-            return math.inf
+        """Return the bound of Theorem 2, or 8 if outcomes are late."""
         groups, size, norm = self._groups, self.dimension, self.weight_norm
         late, reach = self.rate.delay + 1, self.features.norm
         growth = size * math.log1p(episodes * reach**2 / (self.ridge * size * groups * late))
