@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.ball import multiplier
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.forecasters import Forecasters
@@ -113,10 +114,14 @@ class _Softmax(Forecasters):
 
     def table(self, weights: FloatArray, row: FloatArray) -> FloatArray:
         """Return softmax(log P₀ + w·z)."""
-        table = np.zeros(self.shape)
-        flat = table.reshape(-1, self.shape[-1])
-        compiled_softmax.softmax_table(weights, self.offsets, row, self.starts, self.successors, flat)
-        return table
+        return self._moved_tables(weights, row, np.zeros((1, len(self.offsets))))[0]
+
+    def _moved_tables(self, weights: FloatArray, row: FloatArray, moves: FloatArray) -> FloatArray:
+        """Return (count, S, A, S): softmax(log P₀ + w·z + move) for each of `moves` (count, n)."""
+        tables = np.zeros((len(moves), *self.shape))
+        flat, rows = tables.reshape(len(moves), -1, self.shape[-1]), (self.starts, self.successors)
+        compiled_softmax.softmax_tables(weights, self.offsets, row, moves, *rows, flat)
+        return tables
 
     def learn(self, row: FloatArray, episode: Examples) -> None:
         pairs, counts = self.tally(episode)
@@ -143,14 +148,11 @@ class _Softmax(Forecasters):
         if np.vdot(weights, weights) <= self.weight_norm**2:
             return
         spectrum, basis = np.linalg.eigh(self.step_inverses[pair])
-        rotated, strengths = weights @ basis, 1.0 / spectrum
+        strengths = 1.0 / spectrum
+        moments = weights @ basis * strengths
         # At this μ every coordinate has shrunk at least as much as the ball asks.
-        low, high = 0.0, strengths.max() * np.linalg.norm(weights) / self.weight_norm
-        for _ in range(100):  # W(A + μ)⁻¹A shrinks as μ grows: bisect for the ball's surface
-            middle = 0.5 * (low + high)
-            outside = np.linalg.norm(rotated * strengths / (strengths + middle)) > self.weight_norm
-            low, high = (middle, high) if outside else (low, middle)
-        weights[:] = (rotated * strengths / (strengths + high)) @ basis.T
+        most = strengths.max() * np.linalg.norm(weights) / self.weight_norm
+        weights[:] = (moments / (strengths + multiplier(moments, strengths, self.weight_norm, most))) @ basis.T
 
     def expected_divergence(self, row: FloatArray, prediction: FloatArray) -> FloatArray:
         """Return ¼·Σ p(1-p)·Var(logit), to first order ¼·Σ Var(p)/p = E D², and the distance of the fit from P̂."""
@@ -169,11 +171,7 @@ class _Softmax(Forecasters):
     def draws(self, row: FloatArray, streams: Streams) -> FloatArray:
         """Return tables from Laplace's approximation: normal logits around the Newton fit, within the support."""
         deviations = np.sqrt(np.maximum(self._logit_variances(row), 0.0))
-        normals = streams.normals(len(self.offsets))
-        drawn = np.zeros((streams.count, *self.shape))
-        flat, rows = drawn.reshape(streams.count, -1, self.shape[-1]), (self.starts, self.successors)
-        compiled_softmax.softmax_draws(self.weights, self.offsets, row, deviations, normals, *rows, flat)
-        return drawn
+        return self._moved_tables(self.weights, row, deviations * streams.normals(len(self.offsets)))
 
     def bound(self, episodes: int, horizon: int) -> float:
         groups, size, kappa = len(self.step_inverses), self.features.shape[-1], self.curvature

@@ -31,10 +31,10 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.ball import least_squares
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import Features
 from omg_cmdp.oracles.forecasters import Forecasters
-from omg_cmdp.oracles.linear.ball import least_squares
 from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
