@@ -180,7 +180,7 @@ def _log(
     table.refuse("reward", (rewards < low) | (rewards > high), f"lie in [{low:g}, {high:g}]")
     follows = np.where(table.ends, led, np.append(states[1:], -1))
     if "next_state" in table.names:
-        said = table.codes("next_state", counts["states"], labels["states"], missing=np.ones(len(states), dtype=bool))
+        said = table.codes("next_state", counts["states"], labels["states"], missing=True)
         broken = (said >= 0) & (follows >= 0) & (said != follows) & table.sound
         table.refuse("next_state", broken, "be the state of the next step")
         follows = np.where(said >= 0, said, follows)
