@@ -29,7 +29,7 @@ from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import DynamicsFrame
-from omg_cmdp.oracles.losses import LOG, Examples, IntArray
+from omg_cmdp.oracles.losses import LOG, Examples
 from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import support_mask
@@ -124,8 +124,12 @@ class _Softmax(Forecasters):
         return tables
 
     def learn(self, row: FloatArray, episode: Examples) -> None:
-        pairs, counts = self.tally(episode)
-        given = self.offsets, row, self.starts, pairs, counts
+        # The pairs that the episode visits, and how often each led to its 1st, 2nd, ... successor.
+        distinct, counts = np.empty_like(episode.pairs), np.empty((len(episode.pairs), self._most))
+        seen = episode.pairs, episode.outcomes, self.starts, self.successors
+        found = compiled_softmax.tally(*seen, distinct, counts)
+        pairs = distinct[:found]
+        given = self.offsets, row, self.starts, pairs, counts[:found]
         compiled_softmax.newton_fit(self.weights, self.covariances, *given)
         if not self.rate.is_proven:
             return
@@ -134,13 +138,6 @@ class _Softmax(Forecasters):
         if step > self.weight_norm**2:
             for pair in pairs:
                 self._project(pair)
-
-    def tally(self, episode: Examples) -> tuple[IntArray, FloatArray]:
-        """Return the pairs that an episode visits, (m,), and how often each led to its 1st, 2nd, ... successor."""
-        distinct, counts = np.empty_like(episode.pairs), np.empty((len(episode.pairs), self._most))
-        seen = episode.pairs, episode.outcomes
-        found = compiled_softmax.tally(*seen, self.starts, self.successors, distinct, counts)
-        return distinct[:found], counts[:found]
 
     def _project(self, pair: int) -> None:
         """Move the weights of `pair` to the ball, the shortest way in the norm of A."""

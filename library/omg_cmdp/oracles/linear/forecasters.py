@@ -82,7 +82,6 @@ class LinearForecasters(Forecasters):
         self.visits = np.zeros(self._groups)
         self._posterior = np.empty(self.roots.shape[1:])
         self._changed = np.ones(self._groups, dtype=np.bool_)  # since the posterior was computed
-        self._late_weights: FloatArray | None = None  # in the ball, since the last update
 
     def prepare(self, context: Context) -> FloatArray:
         """Return the features, (1, d) or (S·A, d)."""
@@ -99,17 +98,13 @@ class LinearForecasters(Forecasters):
 
     def _in_ball(self, rows: FloatArray) -> FloatArray:
         """Return ½ + θ·z, clipped, θ the best weights in the ball with the ridge λH(d + 1), for late outcomes."""
-        # An eigenvalue decomposition for each weight vector: only once between two updates.
-        if self._late_weights is None:
-            ridge = self.ridge * self.horizon * (self.rate.delay + 1)
-            roots = np.moveaxis(self.roots[0], -1, 0)
-            self._late_weights = np.array([least_squares(root, self.weight_norm, ridge)[0] for root in roots])
-        forecasts = np.clip(0.5 + (rows * self._late_weights).sum(axis=1), 0.0, 1.0)
+        ridge, roots = self.ridge * self.horizon * (self.rate.delay + 1), np.moveaxis(self.roots[0], -1, 0)
+        weights = np.array([least_squares(root, self.weight_norm, ridge)[0] for root in roots])
+        forecasts = np.clip(0.5 + (rows * weights).sum(axis=1), 0.0, 1.0)
         return np.asarray(forecasts.reshape(1, *self.pairs))
 
     def learn(self, rows: FloatArray, episode: Examples) -> None:
         """Rotate the examples into the roots of their weight vectors."""
-        self._late_weights = None
         rows, groups = (rows[episode.pairs], np.zeros_like(episode.pairs)) if self.shared else (rows, episode.pairs)
         compiled.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5)
         np.add.at(self.visits, groups, 1.0)
@@ -118,7 +113,6 @@ class LinearForecasters(Forecasters):
     def refresh(self) -> None:
         """Let the posterior follow from the roots."""
         self._changed[:] = True
-        self._late_weights = None
 
     def _of_pairs(self, groups: FloatArray, rows: FloatArray) -> FloatArray:
         """Return what there is for each weight vector, (..., G), for each pair."""
