@@ -5,9 +5,9 @@ A patient, the context, has an age and a marker, both in [0, 1]. Drug A works wi
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import SGDRegressor
+from sklearn.linear_model import Ridge
 
-from omg_cmdp.oracles import SklearnRewards
+from omg_cmdp.oracles import RefittedRewards
 
 PATIENTS = {"young with marker": (0.2, 0.9), "young without": (0.2, 0.1), "old with marker": (0.9, 0.9)}
 
@@ -22,7 +22,7 @@ def features(patient: tuple[float, float]) -> NDArray[np.float64]:
     return np.kron(np.eye(2), np.array([1.0, *patient]))[None]
 
 
-def report(oracle: SklearnRewards, patients: int) -> float:
+def report(oracle: RefittedRewards, patients: int) -> float:
     """Print predictions beside the truth; return the mean squared error."""
     print(f"After {patients} patients: how often a drug helps, predicted (true) ± root of the uncertainty")
     for name, patient in PATIENTS.items():
@@ -34,8 +34,7 @@ def report(oracle: SklearnRewards, patients: int) -> float:
 def main() -> None:
     """Learn from 1000 patients with three visits each."""
     rng = np.random.default_rng(0)
-    model = SGDRegressor(learning_rate="constant", eta0=0.02)
-    oracle = SklearnRewards(model, states=1, actions=2, horizon=3, features=features)
+    oracle = RefittedRewards(Ridge(), states=1, actions=2, horizon=3, features=features)
     before = report(oracle, 0)
     for age, marker in rng.random((1000, 2)).tolist():
         drugs = rng.integers(2, size=3)

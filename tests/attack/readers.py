@@ -329,16 +329,21 @@ def write_log(path: Path) -> None:
     omg.Log(SPACE, episodes()).write(path)
 
 
+def write_table(path: Path) -> None:
+    """Write the table of a log, whose contexts are labels or the texts of records."""
+    table = omg.Log(SPACE, episodes()).table()
+    table["context"] = table["context"].astype(str)
+    table.to_parquet(path) if path.suffix == ".parquet" else table.to_csv(path, index=False)
+
+
 READERS = {
     "agent.npz": Reader("agent", lambda path: agent().save(path), omg.load, forged_arrays),
     "state.npz": Reader(
         "a state to restore", lambda path: agent().save(path), lambda path: agent().restore(path), forged_arrays
     ),
     "log.jsonl": Reader("log", write_log, lambda path: omg.logs.read_log(path, SPACE), mangled_lines),
-    "log.csv": Reader("log", write_log, lambda path: omg.logs.read_log(path, SPACE), mangled_frame),
-    "log.parquet": Reader("log", write_log, lambda path: omg.logs.read_log(path, SPACE), mangled_frame),
-    "table.csv": Reader("table", write_log, omg.logs.read_table, mangled_frame),
-    "table.parquet": Reader("table", write_log, omg.logs.read_table, mangled_frame),
+    "table.csv": Reader("table", write_table, omg.logs.read_table, mangled_frame),
+    "table.parquet": Reader("table", write_table, omg.logs.read_table, mangled_frame),
     "trial.toml": Reader("trial", lambda path: path.write_text(trials.TEXT), Trial.read, mangled_toml(TRIAL_WORDS)),
     "study.toml": Reader(
         "study", lambda path: path.write_text(SMALL), lambda path: load_plan(str(path)), mangled_toml(TRIAL_WORDS)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from omg_cmdp.logs.writers import csv_cell
+from omg_cmdp.logs.exports import csv_cell
 from omg_cmdp.persistence import whole_file
 from omg_lab.reports.comparisons import PairedComparison
 from omg_lab.reports.formats import interval, not_negative, number, percent, plural

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omg_cmdp.logs.writers import csv_cell
+from omg_cmdp.logs.exports import csv_cell
 from omg_cmdp.persistence import whole_file
 from omg_lab.studies.journal import LISTS, TEXTS
 from omg_lab.studies.results import Results

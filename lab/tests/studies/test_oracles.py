@@ -241,12 +241,10 @@ FURTHER_EXAMPLES = {
     "epochs": {"oracle": "offline"},
     "stepwise": {"oracles": [{"kind": "counts", "horizon": 1}] * WORLDS["mixtures"].space.horizon},
     "refitted": {"every": 4, "model": {"rewards": "sklearn.tree:DecisionTreeRegressor", "dynamics": "CLASSIFIER"}},
-    "sklearn": {"model": {"rewards": "sklearn.linear_model:SGDRegressor", "dynamics": "PARTIAL"}},
     "product": {},
 }
 MODELS = {
     "CLASSIFIER": {"kind": "sklearn.tree:DecisionTreeClassifier", "max_depth": 2},
-    "PARTIAL": {"kind": "sklearn.naive_bayes:BernoulliNB"},
 }
 
 
@@ -265,7 +263,7 @@ def spec_of(part, name):
     [(part, name) for part, names in FURTHER.items() for name in sorted(names)],
 )
 def test_oracles_with_arguments_are_made_and_asked(part, name):
-    if name in ("refitted", "sklearn"):
+    if name == "refitted":
         pytest.importorskip("sklearn")
     world = LinearWorld(seed=1) if name != "product" else LowerBound()
     named = {"rewards": "known", "dynamics": "known", part: spec_of(part, name)}

@@ -148,9 +148,8 @@ class Learner(Agent):
         """Return the rewards of a trajectory that fits, scaled to [0, 1], nan where they are not known."""
         instance_of("trajectory", trajectory, Trajectory)
         trajectory.must_fit(self.space, self.reward_range, self.return_range)
-        if not self.waits_for_rewards and (trajectory.total is not None or math.isnan(trajectory.rewards.sum())):
-            got = trajectory.rewards if trajectory.total is None else f"a total of {trajectory.total}"
-            raise ValueError(f"`rewards` must all be known for {type(self).__name__}, got {got}")
+        if not self.waits_for_rewards and math.isnan(trajectory.rewards.sum()):
+            raise ValueError(f"`rewards` must all be known for {type(self).__name__}, got {trajectory.rewards}")
         if not self.waits_for_rewards and not trajectory.end_known:
             rule = f"hold the state after the last action for {type(self).__name__}"
             raise ValueError(f"`states` must {rule}, got {len(trajectory.states)} states and as many actions")
@@ -255,13 +254,13 @@ class ModelAgent(Learner):
         if self._answered is None or self._answered != known.key:
             self.model(known.to(self))
         states, actions = steps_for(trajectory, oracle)
-        of_rewards = reward_lesson(self.reward_oracle, trajectory, rewards, self.reward_range)
+        of_rewards = reward_lesson(self.reward_oracle, trajectory, rewards)
         moves = states[:-1], actions[: len(states) - 1], states[1:]
         # Of a single step, nobody may know where it led.
         of_dynamics = functools.partial(oracle.update, known.to(oracle), *moves) if len(states) > 1 else nothing
         self._answered = None
         # An oracle that may refuse an episode learns first, so that nothing must be undone; if both may, the first is.
-        if self.reward_oracle.surely_learns and trajectory.total is None:
+        if self.reward_oracle.surely_learns:
             of_dynamics()
             of_rewards()
         else:
@@ -273,7 +272,7 @@ class ModelAgent(Learner):
         self.recent.add(trajectory, rewards)
 
     def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        reward_lesson(self.reward_oracle, trajectory, rewards, self.reward_range)()
+        reward_lesson(self.reward_oracle, trajectory, rewards)()
         self._answered = None
         self.recent.add(trajectory, rewards, is_late=True)
 

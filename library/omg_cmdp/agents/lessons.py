@@ -14,16 +14,10 @@ from omg_cmdp.oracles.base import Oracle, RewardOracle
 from omg_cmdp.validation import FloatArray, frozen
 
 
-def reward_lesson(
-    oracle: RewardOracle, trajectory: Trajectory, rewards: FloatArray, reward_range: tuple[float, float]
-) -> Callable[[], None]:
-    """Return a call that teaches the oracle the `rewards` that are known, scaled to [0, 1], or their sum."""
+def reward_lesson(oracle: RewardOracle, trajectory: Trajectory, rewards: FloatArray) -> Callable[[], None]:
+    """Return a call that teaches the oracle the `rewards` that are known, scaled to [0, 1]."""
     visited, actions = steps_for(trajectory, oracle)
     context, states = trajectory.known.to(oracle), visited[: len(actions)]
-    if trajectory.total is not None:
-        (low, high), steps = reward_range, len(actions)
-        total = min(max((trajectory.total - steps * low) / (high - low), 0.0), float(steps))
-        return functools.partial(oracle.update_total, trajectory.context, states, actions, total)
     if not math.isnan(rewards.sum()):
         rewards = rewards if oracle.takes_keyed else frozen(rewards.view())
         return functools.partial(oracle.update, context, states, actions, rewards)

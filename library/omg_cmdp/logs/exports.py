@@ -57,7 +57,16 @@ def read_export(frame: pandas.DataFrame, space: Space, *, reward_range: tuple[fl
     return log
 
 
+def csv_cell(text: str) -> str:
+    """Return a text for a cell of a CSV file, which no spreadsheet takes for a formula.
+
+    >>> csv_cell("=1+1"), csv_cell("a=1")
+    ("'=1+1", 'a=1')
+    """
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
 def _context(cell: Any) -> Context:
     """Return the context of a cell: JSON, unless whatever read the file has taken it for a number already."""
-    # A quote before a minus keeps spreadsheets from computing; no JSON begins with one.
+    # The quote of `csv_cell`: no JSON begins with one.
     return context_from_json(cell.removeprefix("'")) if isinstance(cell, str) else plain(cell)

@@ -154,34 +154,29 @@ def suggest_features(log: Log, *, folds: int = 5, seed: int = 0) -> FeatureRanki
     examples = _Examples(log, part)
     own = columns(log.contexts)
     first = _grouped(own, examples)
-    steps = scaled("the step", DirectionKind.STEP, (), examples.steps.astype(np.float64))
     second = _grouped([*products(own), *repeated(log.contexts)], examples)
-    if steps is not None:
-        second[DirectionKind.STEP, ()] = [steps]
+    steps = scaled("the step", DirectionKind.STEP, (), examples.steps.astype(np.float64))
+    second += [] if steps is None else [[steps]]
     base = np.ones((len(examples.steps), 1))
-    richer = np.column_stack([base, *(each.values for group in first.values() for each in group)])
+    richer = np.column_stack([base, *(each.values for group in first for each in group)])
     found = [*examples.gains(base, first), *examples.gains(richer, second)]
     return FeatureRanking(suggestions=tuple(sorted(found, key=lambda each: -each.gain)))
 
 
-def _grouped(
-    found: list[Direction], examples: _Examples
-) -> dict[tuple[DirectionKind, tuple[Any, ...]], list[Direction]]:
-    """Return the directions by kind and columns, with a number for each example."""
+def _grouped(found: list[Direction], examples: _Examples) -> list[list[Direction]]:
+    """Return the directions of the same kind and columns together, with a number for each example."""
     grouped: dict[tuple[DirectionKind, tuple[Any, ...]], list[Direction]] = {}
     for each in found:
         moved = each._replace(values=each.values[examples.episodes])
         grouped.setdefault((each.kind, each.columns), []).append(moved)
-    return grouped
+    return list(grouped.values())
 
 
-def _name(kind: DirectionKind, made_of: tuple[Any, ...], group: list[Direction]) -> str:
-    if len(group) == 1:
-        return group[0].name
-    texts = [str(column) for column in made_of]
-    return {DirectionKind.CROSS: " × ".join(texts), DirectionKind.SQUARE: f"{texts[0]}²" if texts else ""}.get(
-        kind, texts[0] if texts else group[0].name
-    )
+def _name(group: list[Direction]) -> str:
+    first, made_of = group[0], " × ".join(map(str, group[0].columns))
+    if len(group) == 1 or not made_of:
+        return first.name
+    return f"{made_of}²" if first.kind is DirectionKind.SQUARE else made_of
 
 
 class _Examples:
@@ -203,13 +198,10 @@ class _Examples:
         self.pairs = np.split(order, np.flatnonzero(np.diff(pairs[order])) + 1)
         self.part, self.folds = part[self.episodes], int(part.max()) + 1
 
-    def gains(
-        self, base: FloatArray, candidates: dict[tuple[DirectionKind, tuple[Any, ...]], list[Direction]]
-    ) -> list[Suggestion]:
+    def gains(self, base: FloatArray, candidates: list[list[Direction]]) -> list[Suggestion]:
         """Return what each group of directions adds to features `base` (n, d)."""
-        names = list(candidates)
-        added = [np.column_stack([each.values for each in candidates[name]]) for name in names]
-        noise, saved = 0.0, np.zeros((2, len(names), len(self.steps)))
+        added = [np.column_stack([each.values for each in group]) for group in candidates]
+        noise, saved = 0.0, np.zeros((2, len(added), len(self.steps)))
         for pair, fold in itertools.product(self.pairs, range(self.folds)):
             held = self.part[pair] == fold
             told, arrived = ~np.isnan(self.rewards[pair]), self.next_states[pair] >= 0
@@ -231,10 +223,10 @@ class _Examples:
         if noise > 0.0:
             saved[0] /= 2.0 * noise / np.count_nonzero(~np.isnan(self.rewards))
         found = []
-        for place, (kind, made_of) in enumerate(names):
+        for place, group in enumerate(candidates):
             each = np.array([np.bincount(self.episodes, part[place], minlength=count) for part in saved])
             error = float(each.sum(axis=0).std(ddof=1)) / math.sqrt(count)
-            name = _name(kind, made_of, candidates[kind, made_of])
+            kind, made_of = group[0].kind.name.lower(), group[0].columns
             rewards, dynamics = each.mean(axis=1).tolist()
-            found.append(Suggestion(name, kind.name.lower(), made_of, rewards, dynamics, error))
+            found.append(Suggestion(_name(group), kind, made_of, rewards, dynamics, error))
         return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from omg_cmdp.contexts import context_from_json, context_to_json
 from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.validation import file_path
 
 LISTS = ("states", "actions", "rewards", "propensities")
 
@@ -26,18 +28,26 @@ def episode_record(episode: Episode) -> dict[str, Any]:
     lists["states"] += [None] * (not episode.end_known)
     lists["rewards"] = [None if reward != reward else reward for reward in lists["rewards"]]
     costs = {} if episode.costs is None else {"costs": episode.costs.tolist()}
-    rest = {"length": episode.length, "total": episode.total, **costs}
-    return {"context": context_to_json(episode.context), **lists, **rest}
+    return {"context": context_to_json(episode.context), **lists, "length": episode.length, **costs}
 
 
 def episode_of_record(record: Mapping[str, Any]) -> Episode:
     """Undo `episode_record`."""
-    return Episode(**{**record, "context": context_from_json(record["context"])})
+    known = {name: each for name, each in record.items() if each is not None}  # older files have more names
+    return Episode(**{**known, "context": context_from_json(record["context"])})
 
 
 def episode_line(episode: Episode) -> str:
     """Return an episode as a line of JSON."""
     return json.dumps(episode_record(episode)) + "\n"
+
+
+def lines_path(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file of lines; raise unless its name ends in .jsonl."""
+    found = file_path(path, name)
+    if found.suffix != ".jsonl":
+        raise ValueError(f"`{name}` must end in .jsonl, got {os.fspath(path)!r}")
+    return found
 
 
 def read_lines(path: Path) -> Iterator[Episode]:

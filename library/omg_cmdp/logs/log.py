@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_numbers
-from omg_cmdp.logs.writers import write
+from omg_cmdp.logs.lines import episode_line, lines_path
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.persistence import whole_file
 from omg_cmdp.recipes.recipe import episodes_in_words
 from omg_cmdp.records import columns_of
 from omg_cmdp.validation import FloatArray, instance_of, integer, interval, listed
@@ -116,7 +117,7 @@ class Log:
     @property
     def returns(self) -> FloatArray:
         """The total reward of each episode, (n,): of the steps that were seen, if it was truncated."""
-        return np.array([e.rewards.sum() if e.total is None else e.total for e in self.episodes])
+        return np.array([episode.rewards.sum() for episode in self.episodes])
 
     @property
     def steps(self) -> NDArray[np.int64]:
@@ -236,10 +237,14 @@ class Log:
         Parameters
         ----------
         path : path-like
-            Its ending is the format: .jsonl for a line for each episode, .csv or .parquet for the table. `read_log`
-            reads all three.
+            A name that ends in .jsonl: the file has a line for each episode, which `read_log` reads back equal in every
+            bit. For other programs there is `table()`, with `to_csv` and `to_parquet` of pandas.
         """
-        return write(self, path)
+        target = lines_path("path", path)
+        # A reader must never see half a log.
+        with whole_file(target) as file:
+            file.write_text("".join(map(episode_line, self.episodes)), encoding="utf-8")
+        return target
 
 
 def _names(name: str, given: Sequence[Any] | None, count: int) -> tuple[Any, ...]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context, context_from_json
-from omg_cmdp.logs.writers import EXACT
+from omg_cmdp.contexts import Context
 from omg_cmdp.records import missing, plain
 from omg_cmdp.validation import BoolArray, FloatArray, listed
 
@@ -22,7 +21,6 @@ ContextColumns = str | Sequence[str] | Mapping[str, str]
 
 IntArray = NDArray[np.int64]
 
-SAME = "be the same in all rows of an episode"
 MOST_ROWS = 8
 """The number of rows that a message lists for one rule."""
 
@@ -49,16 +47,20 @@ class StepTable:
         self.refuse("step", (steps < 0) | (steps >= self.horizon + idle), allowed)
         # By person, and within it by step: the table may come in any order.
         self.rows = np.lexsort((steps, people))
-        people, steps = people[self.rows], steps[self.rows]
-        # The place of each row among its person's; where it is not the step, one is missing or double.
-        self.first = np.searchsorted(people, people)
-        self.places = np.arange(len(frame)) - self.first
+        people = people[self.rows]
+        self._arrange(people)
+        # Where its place is not its step, one is missing or double.
         rule = f"run from {lowest} to {lowest + self.horizon - 1}, each once in an episode"
-        self.refuse("step", steps != self.places, rule)
+        self.refuse("step", steps[self.rows] != self.places, rule)
         broken = np.bincount(people + 1, self._blamed.get("step", np.zeros(len(frame)))[self.rows])
         self.sound: BoolArray = (broken[people + 1] == 0) & (people >= 0)
+
+    def _arrange(self, people: IntArray) -> None:
+        """Let `first`, `places`, `ends` and `sizes` follow from the person of each row, sorted."""
+        self.first = np.searchsorted(people, people)
+        self.places = np.arange(len(people)) - self.first
         self.ends: BoolArray = np.append(np.diff(people) > 0, True)
-        self.sizes = np.bincount(people + 1)[people + 1]
+        self.sizes = np.searchsorted(people, people, side="right") - self.first
 
     def _steps(self, people: IntArray) -> tuple[IntArray, int]:
         """Return the steps, counted from 0, and the number that the table has for the first; dates are only ordered."""
@@ -78,10 +80,8 @@ class StepTable:
 
     def keep(self, kept: BoolArray) -> None:
         """Leave out the other rows, each of them the last of its person."""
-        self.first = np.cumsum(np.append(0, kept[:-1]))[self.first][kept]
-        self.rows, self.sound, self.places = self.rows[kept], self.sound[kept], self.places[kept]
-        self.ends = np.append(np.diff(self.first) > 0, True)
-        self.sizes = np.bincount(self.first, minlength=len(self.first))[self.first]
+        self.rows, self.sound = self.rows[kept], self.sound[kept]
+        self._arrange(self.first[kept])  # which is as good a number of a person as any
 
     def spans(self) -> tuple[list[int], list[int]]:
         """Return where each person begins, and where it ends."""
@@ -99,13 +99,6 @@ class StepTable:
     def optional(self, name: str) -> FloatArray:
         """Return a column of finite numbers, nan where one is missing; all are if the table has no such column."""
         return self.numbers(name, missing=True) if name in self.names else np.full(len(self.rows), np.nan)
-
-    def per_episode(self, name: str) -> FloatArray:
-        """Return such a column that is the same in all rows of a person."""
-        values = self.optional(name)
-        first = values[self.first]
-        self.refuse(name, (values != first) & ~(np.isnan(values) & np.isnan(first)), SAME)
-        return values
 
     def numbers(self, name: str, *, missing: bool = False) -> FloatArray:
         """Return a column of finite numbers; nan for missing ones, if they may be, and 0 for those that are refused."""
@@ -125,14 +118,11 @@ class StepTable:
         """Return where nothing stands in a column."""
         return np.asarray(self.frame[self.names.get(name, name)].isna().to_numpy()[self.rows])
 
-    def codes(
-        self, name: str, count: int, labels: Sequence[Any] | None = None, *, missing: BoolArray | None = None
-    ) -> IntArray:
-        """Return a column of numbers in 0..count-1, or of `labels`, as numbers; 0 if refused, -1 where one may lack."""
-        may_lack = np.zeros(len(self.rows), dtype=np.bool_) if missing is None else missing
+    def codes(self, name: str, count: int, labels: Sequence[Any] | None = None, *, missing: bool = False) -> IntArray:
+        """Return a column of numbers in 0..count-1, or of `labels`, as numbers; 0 if refused, -1 for a missing one."""
         absent = self.absent(name)
         if labels is None:
-            values = np.where(absent & may_lack, 0.0, self.numbers(name, missing=missing is not None))
+            values = self.numbers(name, missing=missing)
             bad = (values != values.round()) | ~(values >= 0) | ~(values < count)
             self.refuse(name, bad & ~absent, f"lie in 0..{count - 1}")
         else:
@@ -141,8 +131,9 @@ class StepTable:
             values = np.array([known.get(each, -1) if isinstance(each, Hashable) else -1 for each in entries])
             bad = values < 0
             self.refuse(name, bad & ~absent, f"be one of {', '.join(map(repr, labels)):.200}")
-        self.refuse(name, absent & ~may_lack, "be a finite number" if labels is None else "be known")
-        return np.where(absent & may_lack, -1, np.where(bad | absent, 0, values)).astype(np.int64)
+        if not missing:
+            self.refuse(name, absent, "be a finite number" if labels is None else "be known")
+        return np.where(absent, -1 if missing else 0, np.where(bad, 0, values)).astype(np.int64)
 
     def contexts(self, context: ContextColumns) -> list[Context]:
         """Return the context of every person: a label, a vector, or a record with None for what is missing."""
@@ -155,8 +146,7 @@ class StepTable:
             entries = self._entries(context)
             unfit = [missing(entry) or not isinstance(entry, Hashable) for entry in entries]
             self.refuse(context, np.array(unfit), "be a label (a vector needs columns of numbers)")
-            labels = self._firsts(context, entries)
-            return labels if context != EXACT else list(map(self._decoded, labels, self.spans()[0]))
+            return self._firsts(context, entries)
         columns = [self._firsts(name, [plain(each) for each in self._entries(name)]) for name in names]
         rows = zip(*columns, strict=True)
         if isinstance(context, Mapping) or not all(_is_number(each) for column in columns for each in column):
@@ -166,14 +156,6 @@ class StepTable:
     def _entries(self, name: str) -> list[Any]:
         return list(self.frame[name].astype(object).to_numpy()[self.rows])
 
-    def _decoded(self, text: Any, place: int) -> Context:
-        """Return the context of which `context_json` is the text."""
-        try:
-            return context_from_json(str(text)[1:-1])
-        except (KeyError, TypeError, ValueError):
-            self.refuse(EXACT, np.arange(len(self.rows)) == place, "hold what `Log.write` wrote")
-            return ""
-
     def _firsts(self, name: str, entries: list[Any]) -> list[Any]:
         """Return the entry of every person, the same in all its rows."""
         firsts = self.first.tolist()
@@ -181,7 +163,7 @@ class StepTable:
             not (missing(entry) and missing(entries[first])) and bool(np.any(entry != entries[first]))
             for entry, first in zip(entries, firsts, strict=True)
         ]
-        self.refuse(name, np.array(differ), SAME)
+        self.refuse(name, np.array(differ), "be the same in all rows of an episode")
         return [entries[begin] for begin in self.spans()[0]]
 
     def refuse(self, name: str, bad: BoolArray, rule: str) -> None:

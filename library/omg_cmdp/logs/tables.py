@@ -32,7 +32,6 @@ import numpy as np
 
 from omg_cmdp.logs.log import RECORD, Log
 from omg_cmdp.logs.step_table import ContextColumns, StepTable, labels_of, require_columns
-from omg_cmdp.logs.writers import EXACT
 from omg_cmdp.mdp.budgets import MOST_BUDGETS
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
@@ -46,13 +45,7 @@ FILES = (".csv", ".parquet")
 ENDED = "ended"
 """The name of the state of episodes that are over, in a space that is made from a table."""
 
-OURS = ("length", "total")
-"""Columns of `Log.write`: how many steps were decided before the end, and the sum of rewards if only that is known."""
-
 COSTS = tuple(f"cost_{kind}" for kind in range(MOST_BUDGETS))
-"""Columns of `Log.write`: what the step cost, by kind."""
-
-COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity", "terminated", *OURS, *COSTS)
 
 
 def read_table(
@@ -130,8 +123,7 @@ def read_table(
     names = {"person": person, "step": step, "state": state, "action": action, "reward": reward}
     require_columns(whole, names.values())
     given = {"propensity": propensity, "next_state": next_state, "terminated": terminated}
-    own = (*OURS, *COSTS) if EXACT in whole else ()  # a file of ours; elsewhere a length may be that of a stay
-    names |= {name: name for name in (*given, *own) if name in whole}
+    names |= {name: name for name in given if name in whole}
     names |= {name: column for name, column in given.items() if column is not None}
     if cost is not None:
         names |= dict(zip(COSTS, [cost] if isinstance(cost, str) else listed("cost", cost), strict=False))
@@ -188,7 +180,7 @@ def _log(
     table.refuse("reward", (rewards < low) | (rewards > high), f"lie in [{low:g}, {high:g}]")
     follows = np.where(table.ends, led, np.append(states[1:], -1))
     if "next_state" in table.names:
-        said = table.codes("next_state", counts["states"], labels["states"], missing=np.ones(len(states), dtype=bool))
+        said = table.codes("next_state", counts["states"], labels["states"], missing=True)
         broken = (said >= 0) & (follows >= 0) & (said != follows) & table.sound
         table.refuse("next_state", broken, "be the state of the next step")
         follows = np.where(said >= 0, said, follows)
@@ -196,10 +188,6 @@ def _log(
     table.refuse("propensity", np.isnan(chances) != np.isnan(chances[table.first]), "be known in all of an episode")
     table.refuse("propensity", (chances <= 0.0) | (chances > 1.0), "lie in (0, 1]")
     costs = np.array([table.optional(name) for name in COSTS if name in table.names])
-    lengths, totals = table.per_episode("length"), table.per_episode("total")
-    fraction = (lengths != lengths.round()) & ~np.isnan(lengths)
-    table.refuse("length", fraction | (lengths < 1) | (lengths > table.sizes), "be a number of rows of its episode")
-    table.refuse("total", ~np.isnan(totals) & ~np.isnan(rewards), "stand where no reward is known")
     contexts = table.contexts(_usual(table.frame) if context is None else context)
     starts = table.first == np.arange(len(states))
     if space is None:
@@ -220,10 +208,7 @@ def _log(
         seen, last = slice(first, end), None if over[end - 1] else int(follows[end - 1])
         steps = states[seen], actions[seen], rewards[seen], None if np.isnan(chances[first]) else chances[seen]
         paid = None if not len(costs) or np.isnan(costs[:, seen]).any() else costs[:, seen]
-        made = Episode.of_steps(space, label, *steps, last=last, costs=paid)
-        length = made.length if np.isnan(lengths[first]) else int(lengths[first])
-        total = None if np.isnan(totals[first]) else float(totals[first])
-        log.add(Episode.of_arrays(label, *made.raw, made.propensities, length, total, made.costs))
+        log.add(Episode.of_steps(space, label, *steps, last=last, costs=paid))
     return log
 
 
@@ -251,8 +236,6 @@ def _read_file(path: str | os.PathLike[str]) -> pandas.DataFrame:
 
 
 def _usual(frame: pandas.DataFrame) -> ContextColumns:
-    if EXACT in frame:
-        return EXACT
     fields = [name for name in map(str, frame) if name.startswith(RECORD)]
     if fields:
         return {name.removeprefix(RECORD): name for name in fields}

@@ -20,7 +20,7 @@ class Episode(Trajectory):
 
     Parameters
     ----------
-    context, states, actions, rewards, total, costs
+    context, states, actions, rewards, costs
         As for a `Trajectory`.
     propensities : array (L,), optional
         The probabilities of the actions, in (0, 1]; None if they are unknown, which is enough to learn from but not to
@@ -46,12 +46,11 @@ class Episode(Trajectory):
         states: ArrayLike | Sequence[int | None],
         actions: ArrayLike,
         rewards: ArrayLike | Sequence[float | None] | None,
-        total: float | None = None,
         propensities: ArrayLike | None = None,
         length: int | None = None,
         costs: ArrayLike | None = None,
     ) -> None:
-        super().__init__(context=context, states=states, actions=actions, rewards=rewards, total=total, costs=costs)
+        super().__init__(context=context, states=states, actions=actions, rewards=rewards, costs=costs)
         steps = len(self.actions)
         decided = steps if length is None else positive_integer("length", length)
         if decided > steps:
@@ -71,8 +70,6 @@ class Episode(Trajectory):
         steps = positive_integer("steps", steps)
         if steps >= len(self.actions):
             return self
-        if self.total is not None:
-            raise ValueError(f"`steps` must be all {len(self.actions)} of an episode with a total, got {steps}")
         chances = None if self.propensities is None else self.propensities[:steps].copy()
         arrays = self.states[: steps + 1].copy(), self.actions[:steps].copy(), self.rewards[:steps].copy()
         costs = None if self.costs is None else self.costs[:, :steps].copy()
@@ -93,12 +90,11 @@ class Episode(Trajectory):
         rewards: FloatArray,
         propensities: FloatArray | None,
         length: int,
-        total: float | None = None,
         costs: FloatArray | None = None,
     ) -> Episode:
         """Return the episode that holds these very arrays: nothing is checked or copied."""
         made = cls.__new__(cls)
-        made._hold(context, states, actions, rewards, total, costs)
+        made._hold(context, states, actions, rewards, costs)
         made._add(propensities, length)
         return made
 

@@ -23,7 +23,6 @@ from omg_cmdp.validation import (
     instance_of,
     integer_vector,
     interval,
-    real_number,
 )
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
@@ -51,8 +50,6 @@ class Trajectory:
     rewards : array (L,) or None
         The rewards. One that is not known yet is None, and kept as nan; None in the place of the list stands for L of
         them. `agent.update_rewards` takes those that arrive later.
-    total : float, optional
-        The sum of the rewards, if only that will ever be known.
     costs : array (L,) or (J, L), optional
         What the steps cost, of J kinds, in the units of the budgets; kept as (J, L).
 
@@ -67,14 +64,13 @@ class Trajectory:
     states: NDArray[np.int64]
     actions: NDArray[np.int64]
     rewards: FloatArray
-    total: float | None
     costs: FloatArray | None
     known: Keyed
     """The context with its key, for the library's own objects."""
     raw: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
     """The arrays `states`, `actions` and `rewards` for compiled code; do not write to them."""
 
-    _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "total", "costs")
+    _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "costs")
 
     def __init__(
         self,
@@ -83,7 +79,6 @@ class Trajectory:
         states: ArrayLike | Sequence[int | None],
         actions: ArrayLike,
         rewards: ArrayLike | Sequence[float | None] | None,
-        total: float | None = None,
         costs: ArrayLike | None = None,
     ) -> None:
         visited, cut = _visited(states)
@@ -92,8 +87,7 @@ class Trajectory:
         if earned.ndim != 1 or taken.shape != earned.shape or len(visited) + cut != len(taken) + 1 or not len(taken):
             got = f"{visited.shape}, {taken.shape} and {earned.shape}"
             raise ValueError(f"`states`, `actions` and `rewards` must have shapes (L+1,), (L,) and (L,), got {got}")
-        whole = None if total is None else _total(total, earned)
-        self._hold(context, visited, taken, earned, whole, None if costs is None else _costs(costs, len(taken)))
+        self._hold(context, visited, taken, earned, None if costs is None else _costs(costs, len(taken)))
 
     def _hold(
         self,
@@ -101,7 +95,6 @@ class Trajectory:
         states: NDArray[np.int64],
         actions: NDArray[np.int64],
         rewards: FloatArray,
-        total: float | None = None,
         costs: FloatArray | None = None,
     ) -> None:
         """Keep these very arrays: nothing is checked or copied. The fields are frozen, and this is their writer."""
@@ -109,7 +102,7 @@ class Trajectory:
         raw, kept = (states, actions, rewards), unchanging(plain)
         visited, taken, earned = frozen(states.view()), frozen(actions.view()), frozen(rewards.view())
         known = keyed(kept) if key is None else Keyed(kept, key)
-        self.__dict__.update(known=known, states=visited, actions=taken, rewards=earned, total=total, raw=raw)
+        self.__dict__.update(known=known, states=visited, actions=taken, rewards=earned, raw=raw)
         self.__dict__["costs"] = None if costs is None else frozen(costs)
 
     @property
@@ -161,7 +154,7 @@ class Trajectory:
             )
         low, high = reward_range
         if compiled.is_episode(*self.raw, *space.raw, low, high):
-            if return_range is not None or self.total is not None:
+            if return_range is not None:
                 self._check_return(space.horizon, reward_range, return_range)
             return
         indices("states", self.states, space.states)
@@ -180,18 +173,12 @@ class Trajectory:
         pair = f"action {self.actions[step]} in state {self.states[step]}"
         raise ValueError(f"`actions` must be admissible, got {pair} at step {step}")
 
-    def _check_return(
-        self, horizon: int, reward_range: tuple[float, float], return_range: tuple[float, float] | None
-    ) -> None:
+    def _check_return(self, horizon: int, reward_range: tuple[float, float], return_range: tuple[float, float]) -> None:
         """Raise unless what was earned, and what may still be earned, can add up to a return in its range."""
         (low, high), steps = reward_range, len(self.rewards)
         slack = ROUNDING * horizon * max(abs(low), abs(high))
-        if self.total is not None and not steps * low - slack <= self.total <= steps * high + slack:
-            raise ValueError(f"`total` must lie in [{steps * low:g}, {steps * high:g}], got {self.total}")
-        if return_range is None:
-            return
-        (least, most), earned = return_range, float(np.nansum(self.rewards)) if self.total is None else self.total
-        unknown = horizon - steps + (np.count_nonzero(np.isnan(self.rewards)) if self.total is None else 0)
+        (least, most), earned = return_range, float(np.nansum(self.rewards))
+        unknown = horizon - steps + np.count_nonzero(np.isnan(self.rewards))
         if not least - slack <= earned + unknown * high or not earned + unknown * low <= most + slack:
             got = f"[{least:g}, {most:g}] and an episode that earned {earned:g}"
             raise ValueError(f"`return_range` must hold what every episode earns, got {got}")
@@ -223,13 +210,3 @@ def _costs(values: ArrayLike, steps: int) -> FloatArray:
         raise ValueError(f"`costs` must have shape ({steps},) or (J, {steps}), got {costs.shape}")
     in_range("costs", costs, -math.inf, math.inf)
     return costs.reshape(-1, steps)
-
-
-def _total(value: Any, rewards: FloatArray) -> float:
-    """Return a sum that stands for all rewards, none of which is known."""
-    total = real_number(value)
-    if not math.isfinite(total):
-        raise ValueError(f"`total` must be a finite number or None, got {value!r}")
-    if not np.isnan(rewards).all():
-        raise ValueError(f"`total` must be None if rewards are given, got {total} and {rewards}")
-    return total

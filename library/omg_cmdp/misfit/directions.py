@@ -71,17 +71,14 @@ def _of_records(contexts: Sequence[Context]) -> list[Direction]:
     features = FeatureMap.fit(table)
     found = []
     for rule in features.columns:
-        values = table[rule.column]
-        entries = [*zip(*map(rule.entries, values), strict=True)]
-        kinds = [DirectionKind.COLUMN] * len(entries)
-        names = [str(name) for name in rule.names()]
+        values, made_of = table[rule.column], (rule.column,)
+        entries = zip(rule.names(), zip(*map(rule.entries, values), strict=True), strict=True)
+        own = [scaled(name, DirectionKind.COLUMN, made_of, np.array(entry)) for name, entry in entries]
+        # Of two categories, one is the complement of the other.
+        found += own[:1] if isinstance(rule, Category) and len(own) == 2 else own
         if rule.missing:
-            entries += [*zip(*map(rule.marks, values), strict=True)]
-            kinds, names = [*kinds, DirectionKind.MISSING], [*names, f"{rule.column} missing"]
-        if isinstance(rule, Category) and len(names) == 2:
-            entries, kinds, names = entries[:1], kinds[:1], names[:1]  # the other is its complement
-        made = zip(names, kinds, entries, strict=True)
-        found += [scaled(name, kind, (rule.column,), np.array(entry)) for name, kind, entry in made]
+            marks = np.array([rule.marks(value)[0] for value in values])
+            found.append(scaled(f"{rule.column} missing", DirectionKind.MISSING, made_of, marks))
     return [each for each in found if each is not None]
 
 

@@ -117,12 +117,11 @@ def find(name: str, oracle: RewardOracle | DynamicsOracle, seen: Sequence[Taught
         return Contradiction(name, excluded, DirectionKind.SUPPORT.value.format(name=excluded), math.inf)
     contexts = [each.known.context for each in seen]
     own, labels = columns(contexts), repeated(contexts)
-    directions = [Direction("a constant", DirectionKind.CONSTANT, (), np.ones(len(seen))), *own, *products(own)]
-    table = [each.values[examples.episodes] for each in (*directions, *labels)]
+    constant = Direction("a constant", DirectionKind.CONSTANT, (), np.ones(len(seen)))
     step = scaled("the step", DirectionKind.STEP, (), examples.steps.astype(np.float64))
-    if step is not None:
-        table.insert(len(directions), step.values)
-        directions.append(step)
+    of_contexts = [each._replace(values=each.values[examples.episodes]) for each in (constant, *own, *products(own))]
+    directions = of_contexts if step is None else [*of_contexts, step]
+    table = [each.values for each in directions] + [each.values[examples.episodes] for each in labels]
     logs = examples.log_evidence(np.column_stack(table), len(directions))
     if logs is None:
         return None

@@ -61,10 +61,9 @@ class Recent:
 
     def judge(self, rewards: RewardOracle, dynamics: DynamicsOracle) -> Misfit:
         """Return whether the episodes contradict the class of one of the two oracles, which have learned them."""
-        verdict = self._verdict
-        if verdict is None:
-            verdict = self._verdict = self._judge(rewards, dynamics)
-        return verdict
+        if self._verdict is None:
+            self._verdict = self._judge(rewards, dynamics)
+        return self._verdict
 
     def _judge(self, rewards: RewardOracle, dynamics: DynamicsOracle) -> Misfit:
         blocks = [(max(self._number - 1, 1), list(self._full)), (self._number, list(self._block))]
@@ -72,13 +71,10 @@ class Recent:
         episodes = sum(not each.is_late for _, block in kept for each in block)
         if not kept:
             return Misfit(status=MisfitStatus.TOO_EARLY, episodes=len(self._block))
-        findings = []
+        findings: list[Contradiction] = []
         for name, oracle in (("rewards", rewards), ("dynamics", dynamics)):
-            found = [self._found(name, oracle, number, block) for number, block in kept]
-            strongest = max(
-                (each for each in found if each is not None), key=lambda each: each.log_evidence, default=None
-            )
-            findings += [] if strongest is None else [strongest]
+            found = [each for number, block in kept if (each := self._found(name, oracle, number, block)) is not None]
+            findings += sorted(found, key=lambda each: -each.log_evidence)[:1]
         status = MisfitStatus.FOUND if findings else MisfitStatus.NONE_FOUND
         return Misfit(status=status, episodes=episodes, findings=tuple(findings))
 

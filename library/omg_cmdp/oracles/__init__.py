@@ -1,6 +1,6 @@
 """Online regression oracles: square loss for rewards, log loss for dynamics, each with its theorem."""
 
-from omg_cmdp.oracles.adapters import RefittedDynamics, RefittedRewards, SklearnDynamics, SklearnRewards
+from omg_cmdp.oracles.adapters import RefittedDynamics, RefittedRewards
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.basis import BasisDynamics
 from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewards
@@ -20,7 +20,7 @@ from omg_cmdp.oracles.finite.offline import (
     OfflineLeastSquaresDynamics,
 )
 from omg_cmdp.oracles.finite.product import ProductRewards
-from omg_cmdp.oracles.linear.rewards import LinearRewards, pair_features
+from omg_cmdp.oracles.linear.rewards import LinearRewards
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 
 __all__ = [
@@ -48,10 +48,7 @@ __all__ = [
     "RefittedDynamics",
     "RefittedRewards",
     "RewardOracle",
-    "SklearnDynamics",
-    "SklearnRewards",
     "SoftmaxDynamics",
     "StepwiseDynamics",
     "StepwiseRewards",
-    "pair_features",
 ]

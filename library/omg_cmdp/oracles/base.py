@@ -147,11 +147,6 @@ class RewardOracle(Oracle):
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
         """Learn from one whole episode, H entries each."""
 
-    def update_total(self, context: Context, states: ArrayLike, actions: ArrayLike, total: float) -> None:
-        """Learn from the sum of an episode's rewards, if only that is known."""
-        rule = "learn from totals, as LinearRewards with shared features does"
-        raise ValueError(f"`reward_oracle` must {rule}, got {type(self).__name__} and a trajectory with a total")
-
 
 class DynamicsOracle(Oracle):
     """An online forecaster of transitions, judged by Σ -log(P̂(s'|s, a) + 1e-150) over the steps of all episodes.

@@ -36,7 +36,7 @@ __all__ = ["Category", "FeatureMap", "Number"]
 class FeatureMap(Made):
     """Rules that make a vector of norm at most 1 of any record, whatever is missing or strange in it.
 
-    `FeatureMap.fit` finds them from a table. They are saved with the oracles that use them, and checked when a state is
+    `FeatureMap.fit` finds them from a table. They are saved with an agent that uses them, and compared when a state is
     loaded.
 
     Parameters
@@ -150,24 +150,11 @@ class FeatureMap(Made):
     def _weight(self) -> float:
         return 1.0 / math.sqrt(1 + sum(each.blocks for each in self.columns) + len(self.crosses))
 
-    def to_json(self) -> str:
-        """Return the rules as text, which `from_json` turns back into them, bit for bit."""
-        return json.dumps(dataclasses.asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> FeatureMap:
-        """Undo `to_json`."""
-        try:
-            content = json.loads(text)
-            columns = [Category(**each) if "labels" in each else Number(**each) for each in content["columns"]]
-            return cls(columns=tuple(columns), crosses=tuple(content["crosses"]))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"`text` must come from `to_json`, got {text!r:.60}: {error}") from None
-
     @functools.cached_property
     def fingerprint(self) -> str:
         """A short text that tells maps apart, in the settings of every oracle that uses one."""
-        return fingerprint(np.frombuffer(self.to_json().encode(), dtype=np.uint8))
+        rules = json.dumps(dataclasses.asdict(self))
+        return fingerprint(np.frombuffer(rules.encode(), dtype=np.uint8))
 
 
 def _columns(name: str, given: Sequence[str | int] | None, known: list[str | int]) -> list[str | int]:

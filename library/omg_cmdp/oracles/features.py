@@ -7,24 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.feature_map import FeatureMap
-from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, instance_of, positive_number
 
 FeatureFunction = Callable[[Any], ArrayLike]
 """context -> a vector (d,), or one for every pair, (S, A, d): a `FeatureMap`, or a function of yours.
 
 What has a `fingerprint`, as a `FeatureMap` has, is checked when a state is loaded. A function whose features have a
-constant, or entries that add up to one, may say so: with the attribute `has_intercept = True`, as a `FeatureMap` and
-`pair_features` have it, no other constant is added.
+constant, or entries that add up to one, may say so: with the attribute `has_intercept = True`, as a `FeatureMap` has,
+no other constant is added.
 """
 
 
 class Described:
-    """A function of contexts, its mark in the settings, and the text that is saved with the state."""
+    """A function of contexts, and its mark in the settings."""
 
     argument = "features"
 
@@ -36,16 +35,6 @@ class Described:
         self.settings = () if function is None else (f"features {mark or 'a function'}",)
         # Without a fingerprint, functions are told apart by what they say: see `witnesses`.
         self.listed: tuple[Context, ...] | None = None if function is not None and mark is None else ()
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the text of a feature map, by which it can be made again; nothing for a function."""
-        return {"features": np.array(self.function.to_json())} if isinstance(self.function, FeatureMap) else {}
-
-    def check(self, state: State) -> None:
-        """Raise unless the rules of the map in `state` are these; oracles have them in their settings already."""
-        for name, own in self.state().items():
-            if name not in state or str(state[name]) != str(own):
-                raise ValueError(f"`state` must hold {name!r} as they are here, got {state.get(name)!r:.60}")
 
 
 class Features(Described):

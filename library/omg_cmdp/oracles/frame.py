@@ -126,7 +126,6 @@ class Frame(Oracle, Generic[F]):
             "examples": np.array(float(account.examples)),
             "loss": np.array(account.loss),
             "losses": account.losses.copy(),
-            **self.forecasters.features.state(),
             **self._witnesses.state(),
             **self.forecasters.state(),
         }
@@ -138,7 +137,6 @@ class Frame(Oracle, Generic[F]):
         known = self.state()
         state = read_state(state, [name for name in state if name in known])
         check_settings(state, self._settings())
-        self.forecasters.features.check(state)
         witnesses = self._witnesses.check(state)
         before = self.forecasters.account
         episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))

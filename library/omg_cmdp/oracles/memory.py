@@ -12,8 +12,6 @@ SHARE = 0.25
 SMALL = 2**24
 """Bytes up to which nothing is refused, and the free memory is not looked up."""
 
-_PLACES = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
-
 
 def check_memory(name: str, numbers: int, sizes: str, instead: str) -> None:
     """Raise if `numbers` of 8 bytes are more than a quarter of the memory that is free.
@@ -60,27 +58,22 @@ def _of_machine(root: Path) -> float:
 
 
 def _of_group(root: Path) -> float:
-    """Return the least that a control group of this process, or one above it, leaves of its limit."""
+    """Return the least that a control group of this process, or one above it, leaves of its limit (version 2)."""
     groups = root / "sys/fs/cgroup"
-    own = [line.split(":", 2) for line in _text(root / "proc/self/cgroup").splitlines()]
+    inside = groups / _text(root / "proc/self/cgroup").rpartition("::")[2].strip("/")
     left = math.inf
-    for limit, usage in _PLACES:
-        folder, of_memory = (groups / limit).parent, "/" in limit
-        paths = [path for _, kinds, path in own if (kinds == "memory") == of_memory and kinds in ("", "memory")]
-        inside = folder / (paths[0].strip("/") if paths else "")
-        # A container often sees its own group as the root, under the path that it has outside.
-        for place in (each for each in (inside, *inside.parents) if each == folder or folder in each.parents):
-            most, used = _text(place / Path(limit).name), _text(place / Path(usage).name)
-            if most.isdigit() and used.isdigit():
-                left = min(left, max(0.0, float(int(most) - int(used) + _cached(place))))
+    # A container often sees its own group as the root, under the path that it has outside.
+    for place in (each for each in (inside, *inside.parents) if each == groups or groups in each.parents):
+        most, used = _text(place / "memory.max"), _text(place / "memory.current")
+        if most.isdigit() and used.isdigit():
+            left = min(left, max(0.0, float(int(most) - int(used) + _cached(place))))
     return left
 
 
 def _cached(place: Path) -> int:
     """Return the bytes of files in memory, which are given up when they are needed."""
     found = [line.split() for line in _text(place / "memory.stat").splitlines()]
-    sizes = {name: int(value) for name, value in found if value.isdigit()}
-    return sizes.get("total_inactive_file", sizes.get("inactive_file", 0))
+    return sum(int(value) for name, value in found if name == "inactive_file")
 
 
 def _text(path: Path) -> str:

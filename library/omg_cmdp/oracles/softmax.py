@@ -24,11 +24,12 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.ball import multiplier
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import DynamicsFrame
-from omg_cmdp.oracles.losses import LOG, Examples, IntArray
+from omg_cmdp.oracles.losses import LOG, Examples
 from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import support_mask
@@ -113,14 +114,22 @@ class _Softmax(Forecasters):
 
     def table(self, weights: FloatArray, row: FloatArray) -> FloatArray:
         """Return softmax(log P₀ + w·z)."""
-        table = np.zeros(self.shape)
-        flat = table.reshape(-1, self.shape[-1])
-        compiled_softmax.softmax_table(weights, self.offsets, row, self.starts, self.successors, flat)
-        return table
+        return self._moved_tables(weights, row, np.zeros((1, len(self.offsets))))[0]
+
+    def _moved_tables(self, weights: FloatArray, row: FloatArray, moves: FloatArray) -> FloatArray:
+        """Return (count, S, A, S): softmax(log P₀ + w·z + move) for each of `moves` (count, n)."""
+        tables = np.zeros((len(moves), *self.shape))
+        flat, rows = tables.reshape(len(moves), -1, self.shape[-1]), (self.starts, self.successors)
+        compiled_softmax.softmax_tables(weights, self.offsets, row, moves, *rows, flat)
+        return tables
 
     def learn(self, row: FloatArray, episode: Examples) -> None:
-        pairs, counts = self.tally(episode)
-        given = self.offsets, row, self.starts, pairs, counts
+        # The pairs that the episode visits, and how often each led to its 1st, 2nd, ... successor.
+        distinct, counts = np.empty_like(episode.pairs), np.empty((len(episode.pairs), self._most))
+        seen = episode.pairs, episode.outcomes, self.starts, self.successors
+        found = compiled_softmax.tally(*seen, distinct, counts)
+        pairs = distinct[:found]
+        given = self.offsets, row, self.starts, pairs, counts[:found]
         compiled_softmax.newton_fit(self.weights, self.covariances, *given)
         if not self.rate.is_proven:
             return
@@ -130,27 +139,17 @@ class _Softmax(Forecasters):
             for pair in pairs:
                 self._project(pair)
 
-    def tally(self, episode: Examples) -> tuple[IntArray, FloatArray]:
-        """Return the pairs that an episode visits, (m,), and how often each led to its 1st, 2nd, ... successor."""
-        distinct, counts = np.empty_like(episode.pairs), np.empty((len(episode.pairs), self._most))
-        seen = episode.pairs, episode.outcomes
-        found = compiled_softmax.tally(*seen, self.starts, self.successors, distinct, counts)
-        return distinct[:found], counts[:found]
-
     def _project(self, pair: int) -> None:
         """Move the weights of `pair` to the ball, the shortest way in the norm of A."""
         weights = self.step_weights[self.starts[pair] : self.starts[pair + 1]]  # a view
         if np.vdot(weights, weights) <= self.weight_norm**2:
             return
         spectrum, basis = np.linalg.eigh(self.step_inverses[pair])
-        rotated, strengths = weights @ basis, 1.0 / spectrum
+        strengths = 1.0 / spectrum
+        moments = weights @ basis * strengths
         # At this μ every coordinate has shrunk at least as much as the ball asks.
-        low, high = 0.0, strengths.max() * np.linalg.norm(weights) / self.weight_norm
-        for _ in range(100):  # W(A + μ)⁻¹A shrinks as μ grows: bisect for the ball's surface
-            middle = 0.5 * (low + high)
-            outside = np.linalg.norm(rotated * strengths / (strengths + middle)) > self.weight_norm
-            low, high = (middle, high) if outside else (low, middle)
-        weights[:] = (rotated * strengths / (strengths + high)) @ basis.T
+        most = strengths.max() * np.linalg.norm(weights) / self.weight_norm
+        weights[:] = (moments / (strengths + multiplier(moments, strengths, self.weight_norm, most))) @ basis.T
 
     def expected_divergence(self, row: FloatArray, prediction: FloatArray) -> FloatArray:
         """Return ¼·Σ p(1-p)·Var(logit), to first order ¼·Σ Var(p)/p = E D², and the distance of the fit from P̂."""
@@ -169,11 +168,7 @@ class _Softmax(Forecasters):
     def draws(self, row: FloatArray, streams: Streams) -> FloatArray:
         """Return tables from Laplace's approximation: normal logits around the Newton fit, within the support."""
         deviations = np.sqrt(np.maximum(self._logit_variances(row), 0.0))
-        normals = streams.normals(len(self.offsets))
-        drawn = np.zeros((streams.count, *self.shape))
-        flat, rows = drawn.reshape(streams.count, -1, self.shape[-1]), (self.starts, self.successors)
-        compiled_softmax.softmax_draws(self.weights, self.offsets, row, deviations, normals, *rows, flat)
-        return drawn
+        return self._moved_tables(self.weights, row, deviations * streams.normals(len(self.offsets)))
 
     def bound(self, episodes: int, horizon: int) -> float:
         groups, size, kappa = len(self.step_inverses), self.features.shape[-1], self.curvature

@@ -14,16 +14,15 @@ from omg_cmdp.contexts import Context, check_same_kind, context_to_json
 from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, is_env
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld
-from omg_cmdp.logs.lines import episode_line
+from omg_cmdp.logs.lines import episode_line, lines_path
 from omg_cmdp.logs.log import Log
-from omg_cmdp.logs.writers import FORMS
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.progress import Bar, say_stopped
 from omg_cmdp.records import context_rows
 from omg_cmdp.runs.sampled import Seen
 from omg_cmdp.transactions import interrupts_held
-from omg_cmdp.validation import file_path, function, instance_of, seed_number
+from omg_cmdp.validation import function, instance_of, seed_number
 
 if TYPE_CHECKING:
     import gymnasium
@@ -60,9 +59,8 @@ def play(
     contexts : iterable
         The contexts, one for each episode; of a pandas DataFrame the rows, dictionaries by column.
     log : Log or path, optional
-        A log to continue, or a new file, in a format of `Log.write`. Every episode is on disk before the next one
-        begins: a .jsonl grows by a line each; beside any other file, `NAME.jsonl` does until that file is written, at
-        the end or when an error stops the loop. `logs.read_log` reads what a crash leaves.
+        A log to continue, or a new file whose name ends in .jsonl. It grows by a line with every episode, before the
+        next one begins. `logs.read_log` reads it, and what a crash leaves of it.
     overwrite : bool, default False
         Whether a file that exists is replaced, with the episodes in it.
     seed : int, default 0
@@ -124,31 +122,17 @@ def play(
 
 @contextlib.contextmanager
 def _kept_on_disk(log: Log, file: Path | None) -> Iterator[Callable[[Episode], object]]:
-    """Yield a function that writes an episode of `log` at once; in the end the whole log is in `file`."""
+    """Yield a function that writes an episode of `log` to `file` at once."""
     if file is None:
         yield lambda episode: None
         return
     log.write(file)  # what cannot be written is found out before anything is played
-    beside = _beside(file)
-    if beside != file:
-        file.unlink()  # a crash must not leave a file that looks like a log without episodes
-    lines = beside.open("a", buffering=1, encoding="utf-8")  # 1: every line goes out as soon as it is written
-    try:
-        with lines:
-            yield lambda episode: lines.write(episode_line(episode))
-    finally:
+    # 1: every line goes out as soon as it is written.
+    with file.open("a", buffering=1, encoding="utf-8") as lines:
         try:
-            log.write(file)
-        except BaseException as error:
-            error.add_note(f"The episodes are in {beside}, which `omg_cmdp.logs.read_log` reads.")
-            raise
-        if beside != file:
-            beside.unlink()
-
-
-def _beside(file: Path) -> Path:
-    """Return the file that grows by a line an episode."""
-    return file if file.suffix == ".jsonl" else file.with_name(f"{file.name}.jsonl")
+            yield lambda episode: lines.write(episode_line(episode))
+        finally:
+            os.fsync(lines.fileno())
 
 
 def _iterator(contexts: Iterable[Context]) -> Iterator[Context]:
@@ -172,16 +156,12 @@ def _opened(
     made = Log(space, reward_range=reward_range)
     if log is None:
         return made, None
-    file = file_path(log, "log")
-    if file.suffix not in FORMS or not file.parent.is_dir():
-        rule = f"be a Log, or a new file in a folder that exists, with a name that ends in {', '.join(FORMS)}"
-        raise ValueError(f"`log` must {rule}, got {os.fspath(file)!r}")
+    file = lines_path("log", log)
+    if not file.parent.is_dir():
+        raise ValueError(f"`log` must be a Log, or a new file in a folder that exists, got {os.fspath(file)!r}")
     if file.exists() and not overwrite:
         advice = "give `overwrite=True` to replace it, or continue it with `log=omg_cmdp.logs.read_log(...)`"
         raise ValueError(f"the file {os.fspath(file)!r} of `log` exists already; {advice}")
-    if _beside(file) != file and _beside(file).exists():
-        advice = "`omg_cmdp.logs.read_log` reads them; then move it away"
-        raise ValueError(f"`log` must be a new file, got one whose episodes are in {_beside(file)}: {advice}")
     return made, file
 
 

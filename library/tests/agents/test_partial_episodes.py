@@ -1,4 +1,4 @@
-"""Episodes that were truncated, rewards that arrive later, and totals in their place."""
+"""Episodes that were truncated, and rewards that arrive later."""
 
 import copy
 
@@ -8,7 +8,7 @@ import pytest
 import omg_cmdp as omg
 from library.tests.worlds import SafeArm
 from omg_cmdp.agents import Greedy
-from omg_cmdp.oracles import CountDynamics, CountRewards, LinearRewards, StepwiseRewards, pair_features
+from omg_cmdp.oracles import CountDynamics, CountRewards, StepwiseRewards
 
 SIZE = {"states": 5, "actions": 3, "horizon": 5}
 SPACE = omg.Space(**SIZE)
@@ -111,52 +111,19 @@ def test_tables_with_steps_take_all_rewards_or_none():
     assert stepwise.episodes == 1
 
 
-def totals_agent(**options):
-    linear = LinearRewards(**SIZE, features=pair_features(5, 3), dimension=15, shared=True, weight_norm=4.0)
-    anywhere = omg.Space(**SIZE, start=np.full(5, 0.2))
-    return Greedy(anywhere, linear, CountDynamics(**SIZE), **options)
-
-
-def test_totals_find_what_the_steps_were_worth():
-    """Least squares on sums of rewards converges to the mean reward of every pair, also in units of one's own."""
-    means, generator = np.random.default_rng(3).random((5, 3)), np.random.default_rng(4)
-    agent = totals_agent(reward_range=(-1.0, 3.0))
-    for number in range(1500):
-        states, actions = generator.integers(5, size=6), generator.integers(3, size=5)
-        steps = 1 + number % 5
-        rewards = -1.0 + 4.0 * (generator.random(5) < means[states[:-1], actions])
-        parts = {"states": states[: steps + 1], "actions": actions[:steps]}
-        agent.update(omg.Trajectory(context=0, **parts, rewards=None, total=rewards[:steps].sum()))
-    assert np.abs(agent.model(0).rewards - means).max() < 0.12
-    assert agent.reward_oracle.regret_bound(1500, 5) == np.inf
-    again = totals_agent(reward_range=(-1.0, 3.0))
-    again.load_state(agent.state())
-    np.testing.assert_array_equal(again.model(0).rewards, agent.model(0).rewards)
-
-
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"rewards": None, "total": 5.5}, r"`total` must lie in \[0, 5\], got 5.5"),
-        ({"rewards": None, "total": float("nan")}, "`total` must be a finite number or None, got nan"),
-        ({"rewards": None, "total": "all"}, "`total` must be a finite number or None, got 'all'"),
-        ({"rewards": [0.0] * 5, "total": 0.0}, "`total` must be None if rewards are given"),
         ({"rewards": [0.0, 0.0, None, 0.0, 2.0]}, r"`rewards` must lie in \[0, 1\], got 2.0"),
         ({"rewards": [0.0, 0.0, float("nan"), 0.0, 0.0]}, "`rewards` must be finite, or None"),
     ],
 )
 def test_what_cannot_be_is_refused(options, match):
-    agent, episode = totals_agent(), played(1)[0]
+    agent, episode = counting(), played(1)[0]
     before = agent.state()
     with pytest.raises(ValueError, match=match):
         agent.update(omg.Trajectory(context=0, states=episode.states, actions=episode.actions, **options))
     assert all(np.array_equal(before[name], array) for name, array in agent.state().items())
-
-
-def test_totals_need_an_oracle_for_them():
-    agent, episode = counting(), played(1)[0]
-    with pytest.raises(ValueError, match="`reward_oracle` must learn from totals"):
-        agent.update(omg.Trajectory(context=0, states=episode.states, actions=episode.actions, rewards=None, total=1.0))
 
 
 def test_what_is_unknown_may_still_bring_the_return_into_its_range():

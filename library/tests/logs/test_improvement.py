@@ -99,9 +99,7 @@ def test_where_propensities_were_logged_a_score_knows_earlier_episodes_only(rng)
     """Other rewards in the second half leave differences of scores before it unchanged; the first eighth has none."""
     log = greedy_log(rng, 160)
     later = Log(ARMS, [e if t < 80 else changed(e, rewards=1.0 - e.rewards) for t, e in enumerate(log.episodes)])
-    found = [
-        improvement(each, lambda context: UNIFORM).difference.contributions + each.returns for each in (log, later)
-    ]
+    found = [improvement(each, lambda context: UNIFORM).contributions + each.returns for each in (log, later)]
     np.testing.assert_allclose(*(np.diff(each[20:80]) for each in found), atol=1e-12)
     assert np.abs(np.diff(found[0][80:]) - np.diff(found[1][80:])).max() > 0.1
 

@@ -126,9 +126,3 @@ class Stay(omg.Agent):
 
     def update(self, trajectory):
         pass
-
-
-def test_a_total_is_a_return():
-    steps = {"context": "c", "states": [0, 1, 1, 1], "actions": [0, 0, 0], "rewards": None}
-    log = omg.Log(SPACE, [omg.Episode(**steps, total=2.5)])
-    assert log.returns.tolist() == [2.5]

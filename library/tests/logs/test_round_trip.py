@@ -16,7 +16,7 @@ from omg_cmdp.contexts import context_to_json
 from omg_cmdp.delays import Fixed
 from omg_cmdp.environments import gymnasium_space
 from omg_cmdp.logs import read_export, read_log, read_table
-from omg_cmdp.logs.writers import csv_cell
+from omg_cmdp.logs.exports import csv_cell
 from omg_cmdp.runs.pending import Pending
 
 TEXTS = (
@@ -64,13 +64,11 @@ def random_episode(rng, space, context, reward_range):
     rewards = [pick(rng, (*reward_range, rng.uniform(*reward_range))) for _ in range(steps)]
     if rng.random() < 0.2:
         rewards = [None if rng.random() < 0.5 else reward for reward in rewards]
-    total = float(steps * rng.uniform(*reward_range)) if rng.random() < 0.15 else None
     return Episode(
         context=context,
         states=states,
         actions=rng.integers(space.actions, size=steps),
-        rewards=rewards if total is None else None,
-        total=total,
+        rewards=rewards,
         propensities=None if rng.random() < 0.2 else 1.0 - rng.random(steps),
         length=int(rng.integers(1, steps + 1)),
     )
@@ -97,27 +95,21 @@ def facts(log):
             np.where(np.isnan(each.rewards), 0.25e-310, each.rewards).tobytes(),
             None if each.propensities is None else each.propensities.tobytes(),
             each.length,
-            None if each.total is None else each.total.hex(),
         )
         for each in log.episodes
     ]
 
 
-def check_round_trip(seed, folder, forms=("csv", "parquet", "jsonl")):
+def check_round_trip(seed, folder):
     log = random_log(np.random.default_rng(seed))
-    for form in forms:
-        path = log.write(folder / f"log.{form}")
-        again = read_log(path, log.space, reward_range=log.reward_range)
-        assert facts(again) == facts(log), (seed, form)
-        assert again.reward_range == log.reward_range
+    again = read_log(log.write(folder / "log.jsonl"), log.space, reward_range=log.reward_range)
+    assert facts(again) == facts(log), seed
+    assert again.reward_range == log.reward_range
 
 
-@pytest.mark.parametrize(
-    "form", ["csv", *(pytest.param(each, marks=pytest.mark.slow) for each in ("parquet", "jsonl"))]
-)
-def test_random_logs_come_back_equal(form, tmp_path):
+def test_random_logs_come_back_equal(tmp_path):
     for seed in range(100):
-        check_round_trip(seed, tmp_path, [form])
+        check_round_trip(seed, tmp_path)
 
 
 @pytest.mark.slow
@@ -126,27 +118,10 @@ def test_ten_thousand_random_logs_come_back_equal(tmp_path):
         check_round_trip(seed, tmp_path)
 
 
-@pytest.mark.parametrize("label", [*TEXTS, 1, -0.5, -0.0, True, ("a", 1), (0.5, 2)])
-def test_a_table_that_pandas_read_has_the_same_contexts(label, tmp_path):
-    """Whatever pandas makes of "NA", "1" and "true" in the columns for people."""
-    episode = Episode(context=label, states=[0, 0], actions=[0], rewards=[1.0], propensities=[0.5])
-    log = Log(Space(states=1, actions=1, horizon=1), [episode])
-    for path, read in ((tmp_path / "log.csv", pandas.read_csv), (tmp_path / "log.parquet", pandas.read_parquet)):
-        [again] = read_table(read(log.write(path)), space=log.space).contexts
-        assert (type(again), repr(again)) == (type(label), repr(label))
-
-
-def test_a_spreadsheet_computes_nothing(tmp_path):
-    episode = Episode(context="=1+1", states=[0, 0], actions=[0], rewards=[1.0])
-    path = Log(Space(states=1, actions=1, horizon=1), [episode]).write(tmp_path / "log.csv")
-    assert pandas.read_csv(path)["context"].tolist() == ["'=1+1"]
-
-
 def test_what_no_file_can_hold_is_refused(tmp_path):
     log = Log(Space(states=1, actions=1, horizon=1), [Episode(context=b"x", states=[0, 0], actions=[0], rewards=[1.0])])
-    for form in ("csv", "parquet", "jsonl"):
-        with pytest.raises(ValueError, match="`context` must be a vector, a number, a text"):
-            log.write(tmp_path / f"log.{form}")
+    with pytest.raises(ValueError, match="`context` must be a vector, a number, a text"):
+        log.write(tmp_path / "log.jsonl")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -162,13 +137,12 @@ def test_a_line_that_a_crash_cut_off_is_left_out_and_a_wrong_one_is_named(tmp_pa
         read_log(path, log.space, reward_range=log.reward_range)
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
-def test_a_file_that_was_damaged_is_refused_or_read(form, tmp_path):
-    """Bytes changed, lost and put in: whatever the readers of other packages raise, the error names the file."""
+def test_a_file_that_was_damaged_is_refused_or_read(tmp_path):
+    """Bytes changed, lost and put in: the error names the file."""
     rng, refusals = np.random.default_rng(0), []
     for seed in range(60):
         log = random_log(rng)
-        path = log.write(tmp_path / f"log.{form}")
+        path = log.write(tmp_path / "log.jsonl")
         content = bytearray(path.read_bytes()) or bytearray(b"\n")
         place = int(rng.integers(len(content)))
         junk = pick(rng, (b"", b"\x00", b"\xff", b"[" * 5000, b"1e999", b'"', b",,,", b"\n", b"NaN", b"-1", b"9" * 30))
@@ -181,32 +155,21 @@ def test_a_file_that_was_damaged_is_refused_or_read(form, tmp_path):
     assert len(refusals) > 10
     assert all(f"got {str(path)!r}: " in refusal for refusal in refusals)
     with pytest.raises(FileNotFoundError):
-        read_log(tmp_path / f"none.{form}", Space(states=1, actions=1, horizon=1))
+        read_log(tmp_path / "none.jsonl", Space(states=1, actions=1, horizon=1))
 
 
 def test_wrong_files_are_refused(tmp_path):
-    space = Space(states=1, actions=1, horizon=1)
-    log = Log(space, [Episode(context="a", states=[0, 0], actions=[0], rewards=[1.0], propensities=[0.5])])
-    with pytest.raises(ValueError, match=r"`path` must end in \.csv, \.parquet, \.jsonl, got .*log\.npz"):
-        read_log(tmp_path / "log.npz", space)
-    table = pandas.read_csv(log.write(tmp_path / "log.csv"))
-    for column, value, rule in (
-        ("context_json", "broken", "hold what `Log.write` wrote"),
-        ("context_json", 3, "hold what `Log.write` wrote"),
-        ("length", 2, "be a number of rows of its episode"),
-        ("length", 0.5, "be a number of rows of its episode"),
-        ("total", 1.0, "stand where no reward is known"),
-    ):
-        with pytest.raises(ValueError, match=f"column '{column}' must {rule}, got {value} in row 0"):
-            read_table(table.assign(**{column: value}), space=space)
-    with pytest.raises(ValueError, match=r"`total` must lie in \[0, 1\], got 5"):
-        read_table(table.assign(reward=np.nan, total=5.0), space=space)
+    log = Log(Space(states=1, actions=1, horizon=1))
+    with pytest.raises(ValueError, match=r"`path` must end in \.jsonl, got .*log\.npz"):
+        read_log(tmp_path / "log.npz", log.space)
+    with pytest.raises(ValueError, match=r"`path` must end in \.jsonl, got .*log\.csv"):
+        log.write(tmp_path / "log.csv")
 
 
 def test_a_column_of_yours_that_is_called_length_is_left_alone():
     steps = {"states": [0, 0, 0], "actions": [0, 0], "rewards": [0.0, 1.0], "length": 1}
     log = Log(Space(states=1, actions=1, horizon=2), [Episode(context="c", **steps)])
-    table = log.table().assign(length=17.5, total=3.0)
+    table = log.table().assign(length=17.5)
     assert read_table(table, space=log.space).episodes[0].length == 2
 
 
@@ -221,36 +184,15 @@ def read(path, player):
     return read_log(path, player.space, reward_range=player.reward_range)
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
-def test_what_was_played_is_read_back(form, tmp_path):
-    path, player = tmp_path / f"log.{form}", agent()
+def test_what_was_played_is_read_back(tmp_path):
+    path, player = tmp_path / "log.jsonl", agent()
     log = omg.play(Corridor(), player, CONTEXTS, log=path)
     assert facts(read(path, player)) == facts(log)
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_if_the_last_write_fails_no_episode_is_lost(form, tmp_path, monkeypatch):
-    path, player, write = tmp_path / f"log.{form}", agent(), omg.Log.write
-
-    def full(log, file):
-        if len(log):
-            raise OSError("No space left on device")
-        return write(log, file)
-
-    monkeypatch.setattr(omg.Log, "write", full)
-    with pytest.raises(OSError, match="No space left") as raised:
-        omg.play(Corridor(), player, CONTEXTS, log=path)
-    [lines] = tmp_path.iterdir()
-    assert str(lines) in raised.value.__notes__[0]
-    assert len(read(lines, player)) == len(CONTEXTS)
-    with pytest.raises(ValueError, match=r"`log` must be a new file, got one whose episodes are in .*\.jsonl"):
-        omg.play(Corridor(), player, CONTEXTS, log=path)
-
-
-@pytest.mark.parametrize("form", [pytest.param("csv", marks=pytest.mark.slow), "jsonl"])
-def test_a_process_that_dies_has_written_what_it_played(form, tmp_path):
-    path, player = tmp_path / f"log.{form}", agent()
+def test_a_process_that_dies_has_written_what_it_played(tmp_path):
+    path, player = tmp_path / "log.jsonl", agent()
     program = f"""
 import os, omg_cmdp as omg
 from library.tests.logs.test_round_trip import agent
@@ -264,15 +206,15 @@ omg.play(Corridor(), agent(), until_killed(), log={str(path)!r})
 """
     root = Path(__file__).parents[3]
     assert subprocess.run([sys.executable, "-c", program], cwd=root, check=False).returncode == 9
-    [lines] = tmp_path.iterdir()
-    found = read(lines, player)
+    assert list(tmp_path.iterdir()) == [path]
+    found = read(path, player)
     assert facts(found) == facts(omg.play(Corridor(), player, CONTEXTS[:5]))
 
 
 def test_a_context_that_cannot_be_written_stops_before_its_episode(tmp_path):
     player = make_agent()
     with pytest.raises(ValueError, match="`context` must be a vector"):
-        omg.play(Corridor(), player, [np.array([0.5, 0.5], dtype=np.longdouble)], log=tmp_path / "log.csv")
+        omg.play(Corridor(), player, [np.array([0.5, 0.5], dtype=np.longdouble)], log=tmp_path / "log.jsonl")
     assert player.episodes_seen == 0
 
 
@@ -288,7 +230,7 @@ def test_contexts_of_exports_survive_a_csv(label, tmp_path):
 
 
 def test_feedback_under_way_survives_a_checkpoint():
-    """Unknown rewards, totals and all."""
+    """Unknown rewards and all."""
     for seed in range(50):
         log = random_log(np.random.default_rng(seed))
         pending, again = (Pending(Fixed(2), np.random.default_rng(0)) for _ in range(2))

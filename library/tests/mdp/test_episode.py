@@ -172,9 +172,6 @@ def test_the_first_steps_of_an_episode_are_what_was_seen_of_it():
     assert (seen.states.tolist(), seen.actions.tolist()) == (GOOD["states"][:2], GOOD["actions"][:1])
     assert (seen.propensities.tolist(), seen.length, len(seen.rewards)) == ([0.5], 1, 1)
     assert episode.first(2) is episode.first(99) is episode
-    total = Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=None, total=1.0)
-    with pytest.raises(ValueError, match="`steps` must be all 2 of an episode with a total, got 1"):
-        total.first(1)
 
 
 def test_a_last_state_that_nobody_knows_is_none():

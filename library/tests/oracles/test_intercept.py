@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from library.tests.oracles.test_state import bits, taught
-from omg_cmdp.oracles import FeatureMap, LinearRewards, SoftmaxDynamics, pair_features
+from omg_cmdp.oracles import FeatureMap, LinearRewards, SoftmaxDynamics
 
 SIZE = {"states": 3, "actions": 2, "horizon": 4}
 KINDS = {"linear": LinearRewards, "softmax": SoftmaxDynamics}
@@ -75,6 +75,14 @@ def test_neither_the_constant_nor_the_features_drown(norm, rng):
     np.testing.assert_allclose(means, [0.3, 0.6, 0.9], atol=0.02)
 
 
+def pairs(context):
+    """Return features that tell pairs apart, which add up to one."""
+    return np.eye(6).reshape(3, 2, 6)
+
+
+pairs.has_intercept = True
+
+
 def test_features_with_a_constant_get_no_second_one():
     features = FeatureMap.fit({"age": [1, 2, 3], "ward": ["a", "b", "a"]})
     for kind in KINDS.values():
@@ -82,7 +90,7 @@ def test_features_with_a_constant_get_no_second_one():
         for oracle in oracles:
             assert oracle.forecasters.features.shape == (4,)
         assert bits(oracles[0].state()) == bits(oracles[1].state())
-    table = LinearRewards(**SIZE, dimension=6, features=pair_features(3, 2), shared=True)
+    table = LinearRewards(**SIZE, dimension=6, features=pairs, shared=True)
     assert table.forecasters.features.shape == (3, 2, 6)
     with pytest.raises(ValueError, match="`intercept` must be a bool"):
         LinearRewards(**SIZE, dimension=2, intercept=1)

@@ -36,7 +36,6 @@ GROUPS = {
     "memory.max and memory.current": ("0::/box", "box/memory.max", "box/memory.current", "box/memory.stat"),
     "above": ("0::/box/inner", "box/memory.max", "box/memory.current", "box/memory.stat"),
     "seen as the root": ("0::/elsewhere", "memory.max", "memory.current", "memory.stat"),
-    "version 1": ("4:memory:/box", "memory/box/memory.limit_in_bytes", "memory/box/memory.usage_in_bytes", None),
 }
 
 
@@ -45,11 +44,10 @@ def test_the_limit_of_a_control_group_counts(name, tmp_path):
     own, limit, usage, stat = GROUPS[name]
     files = {"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable: 8000 kB\n", "proc/self/cgroup": f"{own}\n"}
     files |= {f"sys/fs/cgroup/{limit}": "3000000\n", f"sys/fs/cgroup/{usage}": "1000000\n"}
-    if stat:
-        files[f"sys/fs/cgroup/{stat}"] = "anon 400000\ninactive_file 500000\n"
+    files[f"sys/fs/cgroup/{stat}"] = "anon 400000\ninactive_file 500000\n"
     for place, text in files.items():
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text(text)
-    assert memory.free_memory(tmp_path) == (2_500_000 if stat else 2_000_000)
+    assert memory.free_memory(tmp_path) == 2_500_000
     (tmp_path / f"sys/fs/cgroup/{limit}").write_text("max\n")
     assert memory.free_memory(tmp_path) == 8000 * 1024

@@ -207,7 +207,8 @@ CASES = [(name, argument) for name, calls in recorded().items() for argument in 
 
 # Models of scikit-learn take seconds; every other case is a sample of all.
 SAMPLED = [
-    pytest.param(*case, marks=pytest.mark.slow if i % 3 or "Sklearn" in case[0] else ()) for i, case in enumerate(CASES)
+    pytest.param(*case, marks=pytest.mark.slow if i % 3 or "Refitted" in case[0] else ())
+    for i, case in enumerate(CASES)
 ]
 
 

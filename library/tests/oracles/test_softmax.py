@@ -55,9 +55,10 @@ def test_softmax_tables_against_numpy(size, rng):
         offsets_with_zeros(rng, 8),
         direction(rng),
     )
-    table = np.zeros((8, STATES))
+    tables = np.zeros((1, 8, STATES))
     starts, successors, *rows = compressed(offsets, weights)
-    compiled.softmax_table(*rows[::-1], row, starts, successors, table)
+    compiled.softmax_tables(*rows[::-1], row, np.zeros((1, len(successors))), starts, successors, tables)
+    [table] = tables
     np.testing.assert_allclose(table, softmax(offsets + weights @ row), rtol=1e-11, atol=1e-250)
     np.testing.assert_array_equal(table > 0.0, offsets > -np.inf)  # never zero where possible
     oracle = SoftmaxDynamics(**SIZE, horizon=1)

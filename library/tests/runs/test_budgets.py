@@ -60,14 +60,13 @@ def test_a_cost_that_is_no_number_is_refused(cost):
         omg.play(env, counted(), [0.2])
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
-def test_files_keep_costs_to_the_bit(ending, tmp_path, rng):
+def test_files_keep_costs_to_the_bit(tmp_path, rng):
     episodes = [
         omg.Episode(context="c", states=[0, 1, 1], actions=[0, 1], rewards=[0.0, 1.0], costs=rng.normal(size=(2, 2)))
         for _ in range(4)
     ]
     log = omg.logs.Log(omg.Space(states=2, actions=2, horizon=2), episodes)
-    again = omg.logs.read_log(log.write(tmp_path / f"log.{ending}"), log.space)
+    again = omg.logs.read_log(log.write(tmp_path / "log.jsonl"), log.space)
     assert np.array_equal(again.costs, log.costs)
 
 

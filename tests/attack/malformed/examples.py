@@ -137,16 +137,6 @@ def an_export():
     return pandas.DataFrame([row])
 
 
-def sklearn_model(name):
-    def build():
-        from sklearn import linear_model
-
-        made = linear_model.SGDRegressor() if name == "Rewards" else linear_model.SGDClassifier(loss="log_loss")
-        return {"model": made, **SIZES, "members": 2, "features": None, "admissible": None}
-
-    return build
-
-
 def refitted_model(name):
     def build():
         from sklearn import linear_model
@@ -207,7 +197,7 @@ EXAMPLES = {
     "oracles.KnownDynamics": lambda: {"function": KERNELS["a"][0], "horizon": H},
     "oracles.KnownRewards": lambda: {"function": REWARDS["a"][0], "horizon": H},
     "oracles.LinearRewards": lambda: {
-        **{**SIZES, "dimension": S * A, "features": oracles.pair_features(S, A), "shared": True},
+        **{**SIZES, "dimension": S * A, "features": lambda context: np.eye(S * A).reshape(S, A, -1), "shared": True},
         **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0, "intercept": True},
     },
     "oracles.LogLossRewards": lambda: {**MADE, "rate": "proven"},
@@ -221,11 +211,8 @@ EXAMPLES = {
     },
     "oracles.StepwiseDynamics": lambda: {"oracles": [one_step_dynamics() for _ in range(H)]},
     "oracles.StepwiseRewards": lambda: {"oracles": [one_step_rewards() for _ in range(H)]},
-    "oracles.pair_features": lambda: {"states": S, "actions": A},
     "oracles.RefittedDynamics": refitted_model("Dynamics"),
     "oracles.RefittedRewards": refitted_model("Rewards"),
-    "oracles.SklearnDynamics": sklearn_model("Dynamics"),
-    "oracles.SklearnRewards": sklearn_model("Rewards"),
     "rivals.FALCON": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1)),
     "rivals.FastCB": bandit(lambda: oracles.LogLossRewards(REWARDS, horizon=1)),
     "rivals.AdaCB": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1), gamma=20.0, radius=0.5),

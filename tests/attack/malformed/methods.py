@@ -10,7 +10,7 @@ from omg_lab.worlds.base import World
 from tests.attack.malformed import examples, trials
 from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
 
-OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "PerCentre", "Refitted", "Sklearn")
+OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "PerCentre", "Refitted")
 
 
 def context(instance):
@@ -112,9 +112,6 @@ METHODS = {
         **{"table": examples.RECORDS, "numbers": ["age"], "categories": ["ward"], "crosses": [("age", "ward")]},
         **{"outside": 0.1, "most": 3},
     },
-    "oracles.FeatureMap.from_json": lambda i: {"text": i.to_json()},
-    "update_total": None,  # refused, whatever comes, by all but the next
-    "oracles.LinearRewards.update_total": lambda i: {**pairs_of(i), "total": 1.0},
     "planning.Problem.load": lambda i: {"path": examples.a_file(i)},
     "planning.Problem.plan": lambda i: {"start": omg.plan(examples.MDP, 9.0)},
     **dict.fromkeys(
@@ -161,7 +158,7 @@ METHODS = {
     "logs.Log.add": lambda i: {"episode": omg.Episode(**STEPS)},
     "logs.Improvement.interval": lambda i: {"level": 0.9, "seed": 1},
     "logs.Estimate.interval": lambda i: {"level": 0.9, "seed": 1},
-    "logs.Log.write": lambda i: {"path": pathlib.Path("log.csv").resolve()},
+    "logs.Log.write": lambda i: {"path": pathlib.Path("log.jsonl").resolve()},
     **dict.fromkeys(
         ("audit.Audit.rows", "audit.Audit.table"),
         lambda i: {"reward_regret": 1.0, "dynamics_regret": 1.0, "delta": 0.1},

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from omg_cmdp.contexts import context_from_json
-from omg_cmdp.logs.writers import csv_cell
+from omg_cmdp.logs.exports import csv_cell
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import file_path, instance_of

@@ -38,13 +38,13 @@ FEWEST_MARGINAL = 15
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Improvement:
-    """The gain of a policy over what was done, per episode. `improvement` makes it.
+class Improvement(Estimate):
+    """An estimate of the gain of a policy over what was done, per episode. `improvement` makes it.
 
     Parameters
     ----------
-    difference : Estimate
-        The policy's value less the mean return of the log.
+    value, contributions, effective_sample_size, mean_weights, support, return_range
+        As for an `Estimate`: of the policy's value less the mean return of the log.
     policy_value : float
         The policy's value.
     logged_value : float
@@ -62,29 +62,14 @@ class Improvement:
     (0.3, True)
     """
 
-    difference: Estimate
     policy_value: float
     logged_value: float
     estimated: bool
 
-    @property
-    def value(self) -> float:
-        """The policy's value less the mean return of the log."""
-        return self.difference.value
-
-    @property
-    def standard_error(self) -> float:
-        """The standard error of `value`."""
-        return self.difference.standard_error
-
-    def interval(self, level: float = 0.95, *, seed: int = 0) -> tuple[float, float]:
-        """Return an interval that holds the improvement in about `level` of all logs; `seed` is the bootstrap's."""
-        return self.difference.interval(level, seed=seed)
-
     def __str__(self) -> str:
         low, high = self.interval()
         verdict = "better than" if low > 0.0 else "worse than" if high < 0.0 else "not shown to differ from"
-        count = f"{self.difference.effective_sample_size:.0f} of {len(self.difference.contributions)} episodes count"
+        count = f"{self.effective_sample_size:.0f} of {len(self.contributions)} episodes count"
         said = (
             f"The policy is {verdict} what was done: {self.policy_value:.3g} against {self.logged_value:.3g} an "
             f"episode, a difference of {self.value:+.3g}, between {low:+.3g} and {high:+.3g} at 95 %; {count}."
@@ -153,9 +138,8 @@ def improvement(log: Log, policy: Policy, *, features: Features | None = None, s
         contributions = np.where(used, len(log) / used.sum() * (scores - value), 0.0) + value - returns
         found = estimated(value - returns.mean(), contributions, each[used], (-most, most), fewest=fewest)
         if found.support is Support.GOOD:
-            return Improvement(
-                difference=found, policy_value=value, logged_value=float(returns.mean()), estimated=guessed
-            )
+            sides = {"policy_value": value, "logged_value": float(returns.mean())}
+            return Improvement(**vars(found), **sides, estimated=guessed)
     few = f"{found.effective_sample_size:.0f} episodes count: the log hardly ever does what the policy does"
     reason = few if found.support is Support.FEW else found.support.value
     raise UnfitLogError(f"the log does not say what `policy` is worth: {reason}")

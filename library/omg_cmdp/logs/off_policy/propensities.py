@@ -11,7 +11,7 @@ who decided did not change their rules on the way.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,6 @@ from omg_cmdp.validation import FloatArray, instance_of, integer, seed_number
 
 RARE = 0.01
 """The probability below which an action hardly ever happens."""
-
-
-class Classifier(Protocol):
-    """A classifier as scikit-learn's are."""
-
-    def fit(self, inputs: Any, labels: Any) -> Any:
-        """Fit it to examples."""
-
-    def predict_proba(self, inputs: Any) -> Any:
-        """Return the probabilities of `classes_`, (n, classes)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,7 +71,7 @@ class Overlap:
 
 
 def estimate_propensities(
-    log: Log, model: Classifier | None = None, *, features: Features | None = None, folds: int = 5, seed: int = 0
+    log: Log, model: Any = None, *, features: Features | None = None, folds: int = 5, seed: int = 0
 ) -> Log:
     """Return the log with estimated probabilities of its actions, each fitted to other people's decisions.
 
@@ -153,7 +143,7 @@ def estimate_propensities(
     for episode, end in zip(log.episodes, ends.tolist(), strict=True):
         known = np.ones(len(episode.actions))
         known[: episode.length] = taken[end - episode.length : end]
-        made.episodes.append(Episode.of_arrays(episode.known, *episode.raw, known, episode.length, episode.total))
+        made.episodes.append(Episode.of_arrays(episode.known, *episode.raw, known, episode.length))
     tried = np.zeros((space.states, space.actions), dtype=np.bool_)
     tried[states, actions] = True
     lacking = np.argwhere(space.admissible & ~tried & tried.any(axis=1, keepdims=True))
@@ -183,11 +173,10 @@ def _predicted(
     return (1.0 - share) * chances + share / count
 
 
-def _logistic_regression() -> Classifier:
+def _logistic_regression() -> Any:
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
         advice = "pip install scikit-learn, or give a `model` with `fit` and `predict_proba`"
         raise ImportError(f"the default `model` is scikit-learn's logistic regression: {advice}") from None
-    model: Classifier = LogisticRegression(max_iter=2000)
-    return model
+    return LogisticRegression(max_iter=2000)

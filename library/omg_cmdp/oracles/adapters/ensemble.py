@@ -1,4 +1,9 @@
-"""Copies of a foreign model as forecasters, and their spread as uncertainty.
+"""Copies of a foreign model as forecasters, fitted again to all examples now and then; their spread as uncertainty.
+
+A fit costs at least as much as there are examples. With fits to n₁ < n₂ < ... examples, n_{i+1} >= (1 + g)·nᵢ, all of
+them together see at most 1 + 1/g times the examples of the last one, however long the run and its episodes. Between two
+fits the prediction stays what it was; examples wait in the log. So they do if a model refuses to be fitted to the ones
+there are, as one with five neighbours or folds may: a warning says so, and the model is tried again at the next fit.
 
 The delete-a-group jackknife: M copies learn side by side, copy m all but the examples of group m. The prediction is
 their mean, and their spread estimates its variance:
@@ -12,24 +17,30 @@ copies may agree by accident. This is a proxy. No theorem says that it bounds th
 
 from __future__ import annotations
 
-import itertools
+import contextlib
+import copy
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.adapters.inputs import InputMap, Inputs
 from omg_cmdp.oracles.adapters.kinds import Tables
-from omg_cmdp.oracles.adapters.models import ModelKind, described
+from omg_cmdp.oracles.adapters.models import ClassifierCopy, RegressorCopy, described, seeded
 from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.persistence import State, numbers
-from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive_integer
+from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive_integer, probability
+
+PATIENCE = 200
+"""The number of examples to which a model must have been fitted once; before, it may refuse because they are few."""
 
 
 class Answers(NamedTuple):
@@ -40,20 +51,19 @@ class Answers(NamedTuple):
 
 
 class Ensemble(Forecasters):
-    """`members` copies of a model, which make one forecaster. It is saved as the log of what it learned.
+    """`members` copies of a model, which make one forecaster. It is saved as the log, and how much of it they know.
 
-    The log holds every example: memory grows with their number, and loading takes as long as learning did. That is the
-    price of saving any model to the bit without a pickle.
+    The log holds every example: memory grows with their number. That is the price of saving any model to the bit
+    without a pickle.
     """
 
     foreign = True
-    learned: ClassVar[tuple[str, ...]] = ("visits", "dimension")
+    learned: ClassVar[tuple[str, ...]] = ("visits", "dimension", "fitted")
     features: Inputs
 
     def __init__(
         self,
         model: Any,
-        learner: Callable[[int], ModelKind],
         tables: Callable[..., Tables],
         *,
         states: int,
@@ -62,47 +72,45 @@ class Ensemble(Forecasters):
         features: InputMap | None = None,
         admissible: ArrayLike | None = None,
         members: int = 4,
+        every: float | str = "doubling",
         **cuts: Any,
     ) -> None:
         super().__init__(horizon)
         shape = positive_integer("states", states), positive_integer("actions", actions)
         self.members = positive_integer("members", members)
-        self.learner = learner(shape[0])
-        if missing := [name for name in self.learner.needs if not hasattr(model, name)]:
-            needs = " and ".join(self.learner.needs)
-            raise ValueError(f"`model` must have {needs}, got {model!r:.80} without {missing[0]}")
         self.admissible = admissible_mask(admissible, *shape)
         self.tables = tables(self.admissible, **cuts)
+        needs = self.tables.learner.needs
+        if missing := [name for name in needs if not hasattr(model, name)]:
+            raise ValueError(f"`model` must have {' and '.join(needs)}, got {model!r:.80} without {missing[0]}")
         self.possible = self.tables.possible
         self.features = self.source = Inputs(features, self.admissible)
-        self.visits, self.dimension = np.zeros(shape), np.zeros(())
-        self._template = self.learner.template(model)
+        self.visits, self.dimension, self.fitted = np.zeros(shape), np.zeros(()), np.zeros(())
+        # The caller's model as it is now, seeded so that it learns the same again.
+        self._template = seeded(copy.deepcopy(model))
+        self._every = _schedule(every)
         own = f"members {self.members}", f"admissible {fingerprint(self.admissible)}", *self.tables.settings
-        self.settings = *own, f"model {described(self._template)}"
-        self.copies = self.fresh()
+        self.settings = *own, f"model {described(self._template)}", f"every {self._every}"
         # (n, 2 + d): 1 where an episode begins, outcomes, inputs; rows beyond the examples seen are spare.
         self._log = np.zeros((0, 2))
-
-    def fresh(self) -> list[Any]:
-        """Return copies that have learned nothing."""
-        return [self.learner.fresh(self._template) for _ in range(self.members)]
-
-    def taught(self) -> int:
-        """Return the number of examples that the copies have learned."""
-        return self.account.examples
+        self._waits = False
+        # One thread of BLAS and OpenMP: the same bits on every machine, and small questions are answered faster.
+        self._threads = _Threads()
+        self.copies = self._fit(self._log)
 
     def prepare(self, context: Context) -> Answers:
         """Ask all copies that have learned something: after two examples, all of them."""
         inputs = self.features(context, int(self.dimension) or None)
         tables = np.stack([self.tables.prior] * self.members)
-        # A model that was never fitted cannot be asked; example 0 or 1 reaches every copy.
-        for m in np.flatnonzero(lessons(0, min(self.taught(), 2), self.members).any(axis=1)):
-            answers = np.asarray(self.learner.ask(self.copies[m], inputs[self.admissible]), dtype=np.float64)
-            wanted = tables[m, self.admissible].shape
-            if answers.size != math.prod(wanted) or not np.isfinite(answers).all():
-                got = "nan or inf" if answers.size == math.prod(wanted) else f"shape {answers.shape}"
-                raise ValueError(f"`model` must predict finite numbers of shape {wanted}, got {got}")
-            tables[m, self.admissible] = self.tables.rows(answers.reshape(wanted))
+        with self._threads.limit(limits=1):
+            # A model that was never fitted cannot be asked; example 0 or 1 reaches every copy.
+            for m in np.flatnonzero(lessons(min(int(self.fitted), 2), self.members).any(axis=1)):
+                answers = np.asarray(self.copies[m].ask(inputs[self.admissible]), dtype=np.float64)
+                wanted = tables[m, self.admissible].shape
+                if answers.size != math.prod(wanted) or not np.isfinite(answers).all():
+                    got = "nan or inf" if answers.size == math.prod(wanted) else f"shape {answers.shape}"
+                    raise ValueError(f"`model` must predict finite numbers of shape {wanted}, got {got}")
+                tables[m, self.admissible] = self.tables.rows(answers.reshape(wanted))
         return Answers(inputs, tables)
 
     def forecasts(self, asked: Answers) -> FloatArray:
@@ -134,36 +142,58 @@ class Ensemble(Forecasters):
         return np.asarray(self.tables.loss.draws(wide, missing, streams, resample(np.ones(self.members), streams)))
 
     def learn(self, asked: Answers, episode: Examples) -> None:
-        """Let each copy learn its part of an episode, or none."""
+        """Remember an episode, and fit the copies to all examples if that is due; raise and change nothing if not."""
         pairs = episode.states, episode.actions
         if not (allowed := self.admissible[pairs]).all():
             state, action = (int(index[~allowed][0]) for index in pairs)
             raise ValueError(f"`actions` must be admissible, got {action} in state {state}")
-        inputs = asked.inputs[pairs]
-        self.take_in(inputs, episode.outcomes)
+        log = self._longer_log(asked.inputs[pairs], episode.outcomes)
+        if self._is_due(len(log)):
+            try:
+                self.copies, self.fitted = self._fit(log), np.array(float(len(log)))
+                self._waits = False
+            except ValueError as error:
+                self._wait(len(log), error)
         np.add.at(self.visits, pairs, 1.0)
-        self.dimension = np.array(float(inputs.shape[1]))
+        self.dimension = np.array(float(log.shape[1] - 2))
 
-    def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
-        """Learn and remember the examples of an episode, or raise and change nothing."""
-        seen = self.account.examples
-        try:
-            self.teach(self.copies, seen, inputs, outcomes)
-        except BaseException:
-            # A foreign model may give up midway, as scikit-learn's do when they overflow, and cannot undo a lesson.
-            self.copies = self.relearned(self._log[:seen])
-            raise
-        self.remember(inputs, outcomes)
+    def _longer_log(self, inputs: FloatArray, outcomes: NDArray[Any]) -> FloatArray:
+        """Return the log with the examples of an episode, which count once the account has them."""
+        seen, examples = self.account.examples, np.column_stack([np.eye(1, len(inputs))[0], outcomes, inputs])
+        if seen + len(examples) > len(self._log):  # twice the room: an example costs the same however many there are
+            room = np.empty((seen + len(examples), examples.shape[1]))
+            self._log = np.concatenate([self._log[:seen].reshape(seen, examples.shape[1]), room])
+        self._log[seen : seen + len(examples)] = examples
+        return self._log[: seen + len(examples)]
 
-    def teach(self, copies: list[Any], seen: int, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
-        """Let each of `copies` learn its part of the examples, which begin after `seen` others."""
-        for pupil, lesson in zip(copies, lessons(seen, len(outcomes), self.members), strict=True):
-            if lesson.any():
-                self.learner.fit(pupil, inputs[lesson], outcomes[lesson])
+    def _is_due(self, examples: int) -> bool:
+        if isinstance(self._every, int):
+            return (self.account.episodes + 1) % self._every == 0
+        # Geometric: the cost of all fits is a constant times that of the last.
+        growth = 1.0 if isinstance(self._every, str) else self._every
+        return examples >= (1.0 + growth) * int(self.fitted)
 
-    def read(self, rows: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
-        """Return the inputs and outcomes of rows of the log."""
-        return rows[:, 2:], rows[:, 1].astype(self.tables.outcome_type)
+    def _wait(self, examples: int, error: ValueError) -> None:
+        """Go on with the copies as they are, and warn once; raise if the model could not be fitted to many examples."""
+        if not self.fitted and examples >= PATIENCE:
+            raise error
+        if not self._waits:
+            model = type(self._template).__name__
+            rule = f"waits for more than {examples} examples, and the prediction stays as it is: {error}"
+            warnings.warn(f"{model} {rule:.300}", stacklevel=5)
+        self._waits = True
+
+    def _fit(self, log: FloatArray) -> list[RegressorCopy | ClassifierCopy]:
+        """Return copies that are fitted to their part of a log."""
+        copies = [self.tables.learner(self._template, len(self.admissible)) for _ in range(self.members)]
+        inputs, outcomes = log[:, 2:], log[:, 1].astype(self.tables.outcome_type)
+        with self._threads.limit(limits=1):
+            for pupil, lesson in zip(copies, lessons(len(log), self.members), strict=True):
+                if lesson.any():
+                    pupil.fit(inputs[lesson], outcomes[lesson])
+                    # Some, such as nearest neighbours, take too few examples and fail when they are asked.
+                    pupil.ask(inputs[:1])
+        return copies
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, and from what the copies can be made again."""
@@ -175,41 +205,47 @@ class Ensemble(Forecasters):
         super().load_state(state)
         try:
             log = numbers("log", state, (self.account.examples, 2 + int(self.dimension)))
-            self.copies, self._log = self.relearned(log), log
+            if not 0 <= self.fitted <= len(log):
+                raise ValueError(f"`state` must hold 'fitted' in 0..{len(log)}, got {self.fitted}")
+            self.copies, self._log = self._fit(log[: int(self.fitted)]), log
         except BaseException:
             super().load_state(before)
             raise
 
-    def remember(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
-        """Add the examples of an episode to the log."""
-        seen, examples = self.account.examples, np.column_stack([np.eye(1, len(inputs))[0], outcomes, inputs])
-        if seen + len(examples) > len(self._log):  # twice the room: an example costs the same however many there are
-            room = np.empty((seen + len(examples), examples.shape[1]))
-            self._log = np.concatenate([self._log[:seen].reshape(seen, examples.shape[1]), room])
-        self._log[seen : seen + len(examples)] = examples
 
-    def relearned(self, log: FloatArray) -> list[Any]:
-        """Return copies that have learned the log, episode by episode."""
-        copies, begins = self.fresh(), np.flatnonzero(log[:, 0]).tolist()
-        for first, end in itertools.pairwise([*begins, len(log)]):
-            self.teach(copies, first, *self.read(log[first:end]))
-        return copies
+class _Threads(threadpoolctl.ThreadpoolController):  # type: ignore[misc]
+    """The thread pools of the libraries that are loaded by now; a copy, in another process say, looks for its own."""
+
+    def __reduce__(self) -> tuple[type[_Threads], tuple[()]]:
+        return _Threads, ()
 
 
-def lessons(first: int, count: int, members: int) -> BoolArray:
-    """Return (M, count): which copies learn the examples first, first + 1, ...: all but one of them each.
+def lessons(count: int, members: int) -> BoolArray:
+    """Return (M, count): which copies learn the examples 0, 1, ...: all but one of them each.
 
     Copy ⌊M·{φi²}⌋ misses example i, φ the golden ratio: evenly spread over every arithmetic progression (Weyl 1916).
     With i mod M, and M a divisor of the horizon, a copy would miss the same step of every episode.
 
-    >>> lessons(0, 8, 2).astype(int)
+    >>> lessons(8, 2).astype(int)
     array([[0, 1, 0, 1, 1, 0, 0, 0],
            [1, 0, 1, 0, 0, 1, 1, 1]])
     """
     if members == 1:
         return np.ones((1, count), dtype=np.bool_)
-    numbers = np.arange(first, first + count, dtype=np.uint64)
+    places = np.arange(count, dtype=np.uint64)
     # In integers, which wrap: floats would lose the fraction for large i.
-    fractions = numbers * numbers * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)  # {φi²}·2³²: φ·2⁶⁴ wraps around
+    fractions = places * places * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)  # {φi²}·2³²: φ·2⁶⁴ wraps around
     groups = fractions * np.uint64(members) >> np.uint64(32)
     return np.asarray(groups != np.arange(members, dtype=np.uint64)[:, None])
+
+
+def _schedule(every: Any) -> float | str:
+    """Return a number of episodes, an int; a fraction of examples, a float; or "doubling"."""
+    if isinstance(every, str) and every == "doubling":
+        return every
+    with contextlib.suppress(ValueError):
+        return positive_integer("every", every)
+    with contextlib.suppress(ValueError):
+        return probability("every", every)
+    rule = 'a number of episodes, or a fraction of examples in (0, 1), or "doubling"'
+    raise ValueError(f"`every` must be {rule}, got {every!r:.60}")

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.fingerprints import fingerprint
+from omg_cmdp.oracles.adapters.models import ClassifierCopy, RegressorCopy
 from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE
 from omg_cmdp.oracles.simplex import support_mask
 from omg_cmdp.validation import BoolArray, FloatArray, positive_number
@@ -14,7 +15,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, positive_number
 class RewardTables:
     """A regressor's answers, cut to [0, 1]; untrained ½, from which no reward is further away than ½."""
 
-    loss, outcome_type, most = SQUARE, np.float64, 1.0
+    loss, learner, outcome_type, most = SQUARE, RegressorCopy, np.float64, 1.0
 
     def __init__(self, admissible: BoolArray) -> None:
         self.prior = np.where(admissible, 0.5, 0.0)
@@ -33,7 +34,7 @@ class TransitionTables:
     Untrained, they are uniform over the K next states of the support, from which certainty is furthest: D² = 2 - 2/√K.
     """
 
-    loss, outcome_type, most = LOG, np.int64, 2.0
+    loss, learner, outcome_type, most = LOG, ClassifierCopy, np.int64, 2.0
 
     def __init__(self, admissible: BoolArray, support: ArrayLike | None = None, floor: float = 1e-4) -> None:
         states, actions = admissible.shape

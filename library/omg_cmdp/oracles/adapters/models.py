@@ -1,8 +1,7 @@
-"""The contract with a foreign package's models, and the options that all adapters take."""
+"""Copies of a foreign package's models, and the options of their oracles."""
 
 from __future__ import annotations
 
-import abc
 import copy
 import re
 import types
@@ -49,33 +48,48 @@ def described(value: Any) -> str:
     return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))
 
 
-class ModelKind(abc.ABC):
-    """The ways to copy, teach and ask models of one package; `needs` names the methods that a model must have."""
+class RegressorCopy:
+    """A copy of anything with `fit` and `predict`; `needs` names the methods that a model must have."""
 
-    needs: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ("fit", "predict")
 
-    def __init__(self, states: int) -> None:
-        self.states = states
+    def __init__(self, model: Any, states: int) -> None:
+        self.model = copy.deepcopy(model)
 
-    def template(self, model: Any) -> Any:
-        """Return the caller's `model` as it is now, seeded so that it learns the same again; all copies are of that."""
-        return seeded(copy.deepcopy(model))
+    def fit(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
+        """Learn `inputs` (n, d) with `outcomes` (n,), n >= 1."""
+        self.model.fit(inputs, outcomes)
 
-    def fresh(self, template: Any) -> Any:
-        """Return a copy that has learned nothing."""
-        return copy.deepcopy(template)
+    def ask(self, inputs: FloatArray) -> ArrayLike:
+        """Return the answers (n,), once something was learned."""
+        return np.asarray(self.model.predict(inputs))
 
-    @abc.abstractmethod
-    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
-        """Let one copy learn `inputs` (n, d) with `outcomes` (n,), n >= 1."""
 
-    def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:
-        """Return the answers, (n,) or (n, S), of a copy that has learned something; those of a regressor."""
-        return np.asarray(pupil.predict(inputs))
+class ClassifierCopy:
+    """A copy of anything with `fit` and `predict_proba`, and the next states that it has seen, sorted."""
+
+    needs: ClassVar[tuple[str, ...]] = ("fit", "predict_proba")
+
+    def __init__(self, model: Any, states: int) -> None:
+        self.model, self._states = copy.deepcopy(model), states
+        self._seen = np.zeros(0, dtype=np.int64)
+
+    def fit(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
+        """Learn `inputs` (n, d) with next states (n,), n >= 1."""
+        # Numbered anew: some packages refuse labels that are not 0, 1, 2, ..., and most a single one.
+        self._seen, classes = np.unique(outcomes, return_inverse=True)
+        if len(self._seen) > 1:
+            self.model.fit(inputs, classes)
+
+    def ask(self, inputs: FloatArray) -> ArrayLike:
+        """Return the probabilities of all next states, (n, S), once something was learned."""
+        answers = np.zeros((len(inputs), self._states))
+        answers[:, self._seen] = self.model.predict_proba(inputs) if len(self._seen) > 1 else 1.0
+        return answers
 
 
 class Options(TypedDict):
-    """Keyword arguments that all adapters take besides the model.
+    """Keyword arguments of both oracles besides `model` and `every`.
 
     Parameters
     ----------
@@ -104,7 +118,7 @@ class Options(TypedDict):
 
 
 class DynamicsOptions(Options):
-    """Keyword arguments that adapters of classifiers take besides the model: those of `Options`, and two more.
+    """Keyword arguments of the oracle of classifiers: those of `Options`, and two more.
 
     Parameters
     ----------

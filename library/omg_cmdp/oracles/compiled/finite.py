@@ -10,21 +10,15 @@ from omg_cmdp.oracles.compiled.sums import dot
 
 
 @compiled
-def mix(weights, columns, mixed):
-    """Fill the product of `weights` (K, N) and `columns` (cells, N), in one pass over memory."""
-    for cell in range(len(columns)):
-        for k in range(len(weights)):
-            # A row of the class is read once for all rates: memory is what takes the time.
-            mixed[k, cell] = dot(weights[k], columns[cell])
-
-
-@compiled
 def mix_class(losses, rates, columns, mixed):
-    """Fill the means (K, ...) of a class's `columns` (cells, N) under its posterior at each of `rates`."""
-    weights = np.empty((len(rates), len(losses)))
+    """Fill the means (K, ...) of a class's `columns` (cells, N) under its posterior at each of `rates`, in one pass."""
+    weights, tables = np.empty((len(rates), len(losses))), mixed.reshape(len(rates), -1)
     for k in range(len(rates)):
         exponential_weights(losses, rates[k], weights[k])
-    mix(weights, columns, mixed.reshape(len(rates), -1))
+    for cell in range(len(columns)):
+        for k in range(len(rates)):
+            # A row of the class is read once for all rates: memory is what takes the time.
+            tables[k, cell] = dot(weights[k], columns[cell])
 
 
 @compiled
@@ -40,21 +34,15 @@ def substitute_class(losses, rates, exponentials, forecasts):
 
 
 @compiled
-def mean_square(weights, columns, centres, means):
-    """Fill Σ w·(f - centre)² of every row f of `columns` (cells, N)."""
-    squares = np.empty(len(weights))
-    for cell in range(len(columns)):
-        for n in range(len(weights)):
-            squares[n] = (columns[cell, n] - centres[cell]) ** 2
-        means[cell] = dot(weights, squares)
-
-
-@compiled
 def expected_square(losses, rate, columns, prediction, divergence):
     """Fill E(f - f̂)² under the posterior of a class at `rate`; `columns` (cells, N) hold its functions f."""
-    weights = np.empty(len(losses))
+    weights, squares = np.empty((2, len(losses)))
     exponential_weights(losses, rate, weights)
-    mean_square(weights, columns, prediction.reshape(-1), divergence.reshape(-1))
+    centres, filled = prediction.reshape(-1), divergence.reshape(-1)
+    for cell in range(len(columns)):
+        for n in range(len(losses)):
+            squares[n] = (columns[cell, n] - centres[cell]) ** 2
+        filled[cell] = dot(weights, squares)
 
 
 @compiled

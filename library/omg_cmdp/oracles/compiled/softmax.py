@@ -34,33 +34,21 @@ def logits_at(weights, offsets, row, logits):
 
 
 @compiled
-def softmax_table(weights, offsets, row, starts, successors, table):
-    """Fill softmax(offsets + weights·z) of every pair into `table` (pairs, S); weights (n, d), offsets (n,)."""
-    logits, probabilities = np.empty((2, table.shape[1]))
-    for pair in range(len(table)):
-        first, end = starts[pair], starts[pair + 1]
-        logits_at(weights[first:end], offsets[first:end], row, logits)
-        softmax(logits[: end - first], probabilities)
-        for i in range(first, end):
-            table[pair, successors[i]] = probabilities[i - first]
+def softmax_tables(weights, offsets, row, moves, starts, successors, tables):
+    """Fill softmax(offsets + weights·z + moves[k]) of every pair into table k of `tables` (count, pairs, S).
 
-
-@compiled
-def softmax_draws(weights, offsets, row, deviations, normals, starts, successors, drawn):
-    """Fill softmax(offsets + weights·z + deviations·normal) into each table of `drawn` (count, pairs, S).
-
-    `deviations` (n,) and `normals` (count, n) have a number for each transition that can happen.
+    `weights` (n, d), `offsets` (n,) and `moves` (count, n) have a row or number for each transition that can happen.
     """
-    logits, shifted, probabilities = np.empty((3, drawn.shape[2]))
-    for pair in range(drawn.shape[1]):
+    logits, moved, probabilities = np.empty((3, tables.shape[2]))
+    for pair in range(tables.shape[1]):
         first, end = starts[pair], starts[pair + 1]
         logits_at(weights[first:end], offsets[first:end], row, logits)
-        for k in range(len(drawn)):
+        for k in range(len(tables)):
             for i in range(first, end):
-                shifted[i - first] = logits[i - first] + deviations[i] * normals[k, i]
-            softmax(shifted[: end - first], probabilities)
+                moved[i - first] = logits[i - first] + moves[k, i]
+            softmax(moved[: end - first], probabilities)
             for i in range(first, end):
-                drawn[k, pair, successors[i]] = probabilities[i - first]
+                tables[k, pair, successors[i]] = probabilities[i - first]
 
 
 @compiled

@@ -9,7 +9,6 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.frame import RewardFrame
@@ -17,8 +16,6 @@ from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer
-
-compiled = Lazy("omg_cmdp.oracles.compiled.counts")
 
 
 class _RunningMeans(CountTables):
@@ -62,9 +59,10 @@ class _RunningMeans(CountTables):
 
     def draws(self, table: int, streams: Streams) -> FloatArray:
         """Return means drawn from the Beta distribution with mean and variance of the posterior, for every pair."""
-        shapes = np.empty((*self.visits.shape[1:], 2))
-        compiled.beta_shapes(self.visits[table], self.sums[table], self.squares[table], shapes)
-        return streams.of(table).rows(shapes)[..., 0]
+        mean, variance = self._posterior(table)
+        # The total of a Beta distribution follows from its variance, m(1-m)/(total + 1).
+        total = mean * (1.0 - mean) / np.maximum(variance, 1e-300) - 1.0
+        return streams.of(table).rows(np.stack([total * mean, total * (1.0 - mean)], axis=-1))[..., 0]
 
     def best_loss(self) -> float:
         """Return the loss of the mean reward of each pair."""

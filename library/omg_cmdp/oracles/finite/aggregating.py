@@ -79,6 +79,11 @@ class Finite(Forecasters):
         compiled.exponential_weights(self.losses_of(functions), self._eta / temper, weights)
         return weights
 
+    def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
+        """Return the posterior mean over the class."""
+        divergences = self.functions.loss.divergence(functions.tables, prediction)
+        return np.tensordot(self.posterior(functions), divergences, axes=1)
+
     def draws(self, functions: Functions, streams: Streams) -> FloatArray:
         """Return functions of the class, each as often as its posterior weight says."""
         return functions.tables.take(resample(self.posterior(functions), streams), axis=0)

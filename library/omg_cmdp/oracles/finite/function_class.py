@@ -60,7 +60,7 @@ class FunctionClass:
             # Copied at the door: what callers do with their tables later must not change the class.
             self._predictions = {key: frozen(float_table("predictions", each)) for key, each in predictions.items()}
             self.listed = tuple(predictions)
-        self._loss = loss
+        self.loss = loss
         self.shape: tuple[int, ...] | None = None
         """The shape of the tables, (N, ...); None before the first context."""
         self._kept: ContextCache[Functions] = ContextCache(KEPT_BYTES, size=_bytes)
@@ -75,7 +75,7 @@ class FunctionClass:
         """S and A of tables that are listed, or were seen; None otherwise."""
         first = next(iter(self._predictions.values()), None) if isinstance(self._predictions, dict) else None
         shape = self.shape if first is None else np.shape(first)
-        pairs = () if shape is None or len(shape) < 3 else self._loss.pairs(shape)[-2:]
+        pairs = () if shape is None or len(shape) < 3 else self.loss.pairs(shape)[-2:]
         return (pairs[0], pairs[1]) if len(pairs) == 2 else None
 
     @property
@@ -106,7 +106,7 @@ class FunctionClass:
         else:
             values = self._predictions(context)
         tables = frozen(float_table("predictions", values)) if self.listed is None else np.asarray(values)
-        self._loss.check_tables("predictions", tables)
+        self.loss.check_tables("predictions", tables)
         if self.shape not in (None, tables.shape):
             raise ValueError(f"`predictions` must have one shape for all contexts, {self.shape}, got {tables.shape}")
         # The first context fixes N and the sizes; a class whose size changes has no regret bound.

@@ -34,10 +34,6 @@ class _Coins(Finite):
         means = [functions.columns @ self.posterior(functions, temper) for temper in self.rate.tempers]
         return np.asarray(np.clip(means, 0.0, 1.0).reshape(len(means), *functions.shape))
 
-    def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
-        """Return E(f - f̂)²."""
-        return np.tensordot(self.posterior(functions), SQUARE.divergence(functions.tables, prediction), axes=1)
-
     def best_loss(self) -> float:
         """Return nan: the account of the class is not in squares."""
         return math.nan

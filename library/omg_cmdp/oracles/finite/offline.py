@@ -62,7 +62,7 @@ class BestFunction(Finite):
         self, predictions: Predictions, loss: Loss, charge: Charge, smoothing: Smoothing, horizon: int
     ) -> None:
         super().__init__(FunctionClass(predictions, loss), charge, loss.rate, horizon)
-        self._loss, self._smoothing, self.settings = loss, smoothing, (str(smoothing),)
+        self._smoothing, self.settings = smoothing, (str(smoothing),)
 
     def fit(self) -> int:
         """Return the number of the function."""
@@ -71,11 +71,6 @@ class BestFunction(Finite):
     def forecasts(self, functions: Functions) -> FloatArray:
         """Return its table, smoothed."""
         return self._smoothing(functions.tables[self.fit()])[None]
-
-    def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
-        """Return the posterior mean over the class."""
-        divergences = self._loss.divergence(functions.tables, prediction)
-        return np.tensordot(self.posterior(functions), divergences, axes=1)
 
 
 B = TypeVar("B", bound=BestFunction)

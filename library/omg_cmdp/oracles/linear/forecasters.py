@@ -31,10 +31,10 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.ball import least_squares
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import Features
 from omg_cmdp.oracles.forecasters import Forecasters
-from omg_cmdp.oracles.linear.ball import least_squares
 from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
@@ -46,7 +46,7 @@ compiled = Lazy("omg_cmdp.oracles.compiled.linear")
 class LinearForecasters(Forecasters):
     """Vovk's forecasters: a root for each temper and weight vector, (d+1, d+1)."""
 
-    learned = ("roots", "visits", "totals")
+    learned = ("roots", "visits")
     rate: Rate
     features: Features
 
@@ -79,10 +79,9 @@ class LinearForecasters(Forecasters):
         self.roots = np.zeros((len(kept), self.dimension + 1, self.dimension + 1, self._groups))
         diagonal = np.arange(self.dimension)
         self.roots[:, diagonal, diagonal] = np.sqrt(kept * ridge)[:, None, None]
-        self.visits, self.totals = np.zeros(self._groups), np.zeros(())
+        self.visits = np.zeros(self._groups)
         self._posterior = np.empty(self.roots.shape[1:])
         self._changed = np.ones(self._groups, dtype=np.bool_)  # since the posterior was computed
-        self._late_weights: FloatArray | None = None  # in the ball, since the last update
 
     def prepare(self, context: Context) -> FloatArray:
         """Return the features, (1, d) or (S·A, d)."""
@@ -99,37 +98,21 @@ class LinearForecasters(Forecasters):
 
     def _in_ball(self, rows: FloatArray) -> FloatArray:
         """Return ½ + θ·z, clipped, θ the best weights in the ball with the ridge λH(d + 1), for late outcomes."""
-        # An eigenvalue decomposition for each weight vector: only once between two updates.
-        if self._late_weights is None:
-            ridge = self.ridge * self.horizon * (self.rate.delay + 1)
-            roots = np.moveaxis(self.roots[0], -1, 0)
-            self._late_weights = np.array([least_squares(root, self.weight_norm, ridge)[0] for root in roots])
-        forecasts = np.clip(0.5 + (rows * self._late_weights).sum(axis=1), 0.0, 1.0)
+        ridge, roots = self.ridge * self.horizon * (self.rate.delay + 1), np.moveaxis(self.roots[0], -1, 0)
+        weights = np.array([least_squares(root, self.weight_norm, ridge)[0] for root in roots])
+        forecasts = np.clip(0.5 + (rows * weights).sum(axis=1), 0.0, 1.0)
         return np.asarray(forecasts.reshape(1, *self.pairs))
 
     def learn(self, rows: FloatArray, episode: Examples) -> None:
         """Rotate the examples into the roots of their weight vectors."""
-        self._late_weights = None
         rows, groups = (rows[episode.pairs], np.zeros_like(episode.pairs)) if self.shared else (rows, episode.pairs)
         compiled.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5)
         np.add.at(self.visits, groups, 1.0)
         self._changed[groups] = True
 
-    def learn_total(self, rows: FloatArray, episode: Examples, total: float) -> None:
-        """Learn that Σ f over the episode is `total`: one example, divided by √L, so that its noise is that of one."""
-        self._late_weights = None
-        # A sum of L rewards has L times the variance of one.
-        steps = len(episode.pairs)
-        row, target = rows[episode.pairs].sum(axis=0) / math.sqrt(steps), (total - 0.5 * steps) / math.sqrt(steps)
-        group = np.zeros(1, dtype=np.int64)
-        compiled.rotate_in(self.roots, row[None], group, np.array([target]))
-        self.visits, self.totals = self.visits + 1.0, self.totals + 1.0
-        self._changed[:] = True
-
     def refresh(self) -> None:
         """Let the posterior follow from the roots."""
         self._changed[:] = True
-        self._late_weights = None
 
     def _of_pairs(self, groups: FloatArray, rows: FloatArray) -> FloatArray:
         """Return what there is for each weight vector, (..., G), for each pair."""
@@ -193,9 +176,7 @@ class LinearForecasters(Forecasters):
         return math.fsum(least_squares(root, self.weight_norm)[1] for root in np.moveaxis(self.roots[0], -1, 0))
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return the bound of Theorem 2, or 8 if outcomes are late; nothing is proven once a total was learned."""
-        if self.totals > 0.0:
-            return math.inf
+        """Return the bound of Theorem 2, or 8 if outcomes are late."""
         groups, size, norm = self._groups, self.dimension, self.weight_norm
         late, reach = self.rate.delay + 1, self.features.norm
         growth = size * math.log1p(episodes * reach**2 / (self.ridge * size * groups * late))

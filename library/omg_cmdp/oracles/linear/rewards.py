@@ -1,22 +1,15 @@
-"""The oracle of rewards linear in features of the context, and features that tell pairs apart."""
+"""The oracle of rewards linear in features of the context."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import ClassVar, final
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import final
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.linear.forecasters import LinearForecasters
-from omg_cmdp.oracles.losses import read_episode
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.recipes.recipe import Made
-from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer, positive_number, real_number
+from omg_cmdp.validation import FloatArray, instance_of, positive_integer, positive_number
 
 
 @final
@@ -105,76 +98,3 @@ class LinearRewards(RewardFrame[LinearForecasters]):
         Times σ² it is the posterior covariance of the rewards, for noise of variance σ² and a prior N(0, I·σ²/λ).
         """
         return self.forecasters.covariance(self.forecasters.prepare(context))
-
-    def update_total(self, context: Context, states: ArrayLike, actions: ArrayLike, total: float) -> None:
-        """Learn from an episode of which only the sum of its L rewards is known, in [0, L]; `shared` features only.
-
-        Least squares on sums finds the weights if episodes differ enough. The loss of an episode is then (Σ f̂ -
-        total)²/L. Errors of steps may cancel in it, so that `regret_bound`, which is about steps, is inf.
-
-        Parameters
-        ----------
-        context : context
-            The context of the episode.
-        states, actions : array_like of int, shape (L,)
-            The states visited and the actions taken.
-        total : float
-            The sum of the rewards, in [0, L].
-        """
-        if not self.forecasters.shared:
-            raise ValueError("`total` must be given to an oracle with shared features, got one with weights per pair")
-        answer = self._answer(context)
-        # Rewards of zero pass the check of steps; the total is checked below, against their number.
-        unknown = np.zeros(len(listed("states", states)))
-        steps = read_episode(self._loss, answer.prediction.shape, self.horizon, states, actions, unknown)
-        count = len(steps.pairs)
-        if not 0.0 <= (earned := real_number(total)) <= count:
-            raise ValueError(f"`total` must lie in [0, {count}], the number of steps, got {total!r:.60}")
-        account, self._answered = self.forecasters.account, None
-        self.forecasters.learn_total(answer.prepared, steps, earned)
-        sums = [table.reshape(-1)[steps.pairs].sum() for table in (answer.prediction, *answer.forecasts)]
-        own, *losses = ((each - earned) ** 2 / count for each in sums)
-        account.loss, account.losses = account.loss + own, account.losses + losses
-        account.episodes, account.examples = account.episodes + 1, account.examples + count
-
-
-def pair_features(states: int, actions: int) -> Callable[[Context], FloatArray]:
-    """Return features (S, A, S·A) that tell pairs apart and nothing else: a table, as a linear model that takes totals.
-
-    Parameters
-    ----------
-    states : int
-        The number of states, S.
-    actions : int
-        The number of actions, A.
-
-    Returns
-    -------
-    callable
-        context -> (S, A, S·A), the same for every context: the `features` of a `LinearRewards` with `shared=True`.
-
-    Examples
-    --------
-    >>> pairs = {"features": pair_features(states=2, actions=1), "shared": True, "dimension": 2}
-    >>> oracle = LinearRewards(states=2, actions=1, horizon=2, **pairs)
-    >>> for _ in range(2000):
-    ...     oracle.update_total("any", states=[0, 0], actions=[0, 0], total=0.4)
-    ...     oracle.update_total("any", states=[0, 1], actions=[0, 0], total=1.1)
-    >>> oracle.predict("any").round(2).tolist()
-    [[0.2], [0.9]]
-    """
-    return PairFeatures(states, actions)
-
-
-class PairFeatures(Made):
-    """The features that `pair_features` returns; their entries add up to one, as a constant would."""
-
-    has_intercept: ClassVar[bool] = True
-
-    def __init__(self, states: int, actions: int) -> None:
-        pairs = positive_integer("states", states), positive_integer("actions", actions)
-        self._table = np.eye(math.prod(pairs)).reshape(*pairs, -1)
-
-    def __call__(self, context: Context) -> FloatArray:
-        """Return the table (S, A, S·A), whatever the context."""
-        return self._table

@@ -1,4 +1,4 @@
-"""One oracle of every adapter, a truth for it to learn, and episodes of that truth."""
+"""An oracle of both adapters, a truth for it to learn, and episodes of that truth."""
 
 import numpy as np
 import pytest
@@ -10,17 +10,6 @@ INPUTS = DIMENSION + STATES + ACTIONS
 KINDS = ("Rewards", "Dynamics")
 
 
-def sklearn_oracle(kind, **options):
-    pytest.importorskip("sklearn")
-    from sklearn.linear_model import SGDRegressor
-    from sklearn.neural_network import MLPClassifier
-
-    if kind == "Rewards":
-        return adapters.SklearnRewards(SGDRegressor(learning_rate="constant", eta0=0.03), **options)
-    # Without a hidden layer: multinomial logistic regression.
-    return adapters.SklearnDynamics(MLPClassifier(hidden_layer_sizes=(), learning_rate_init=0.03), **options)
-
-
 def refitted_oracle(kind, **options):
     pytest.importorskip("sklearn")
     from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -29,15 +18,11 @@ def refitted_oracle(kind, **options):
     return getattr(adapters, f"Refitted{kind}")(model, **{"every": 0.5, "members": 3, **options})
 
 
-MAKERS = {"sklearn": sklearn_oracle, "refitted": refitted_oracle}
-every_adapter = pytest.mark.parametrize(
-    ("package", "kind"),
-    [pytest.param(package, kind, id=f"{package}-{kind}") for package in MAKERS for kind in KINDS],
-)
+every_adapter = pytest.mark.parametrize("kind", KINDS)
 
 
-def build(package, kind, **options):
-    return MAKERS[package](kind, **{"states": STATES, "actions": ACTIONS, "horizon": HORIZON, **options})
+def build(kind, **options):
+    return refitted_oracle(kind, **{"states": STATES, "actions": ACTIONS, "horizon": HORIZON, **options})
 
 
 def truth(kind, context):

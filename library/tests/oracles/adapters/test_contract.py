@@ -25,14 +25,14 @@ from omg_cmdp.oracles import adapters
 
 @pytest.mark.slow
 @every_adapter
-def test_the_contract_holds(package, kind, rng):
-    check_oracle(build(package, kind), contexts=list(rng.random((3, DIMENSION))))
+def test_the_contract_holds(kind, rng):
+    check_oracle(build(kind), contexts=list(rng.random((3, DIMENSION))))
 
 
 @every_adapter
 @pytest.mark.parametrize("members", [1, 4])
-def test_tables_are_valid_before_any_data_and_after(package, kind, members, rng):
-    oracle = build(package, kind, members=members)
+def test_tables_are_valid_before_any_data_and_after(kind, members, rng):
+    oracle = build(kind, members=members)
     context = rng.random(DIMENSION)
     assert_valid(oracle, context)
     rewards = kind == "Rewards"
@@ -46,8 +46,8 @@ def test_tables_are_valid_before_any_data_and_after(package, kind, members, rng)
 
 
 @every_adapter
-def test_copies_that_have_learned_nothing_are_not_asked(package, kind, rng):
-    oracle = build(package, kind, horizon=1)
+def test_copies_that_have_learned_nothing_are_not_asked(kind, rng):
+    oracle = build(kind, horizon=1)
     for _ in range(4):
         context, *arrays = episode(rng, kind)
         oracle.update(context, *(array[:1] for array in arrays))
@@ -55,8 +55,8 @@ def test_copies_that_have_learned_nothing_are_not_asked(package, kind, rng):
 
 
 @every_adapter
-def test_asking_changes_nothing(package, kind, rng):
-    oracle = train(build(package, kind), rng, kind, 5)
+def test_asking_changes_nothing(kind, rng):
+    oracle = train(build(kind), rng, kind, 5)
     before, context = oracle.state(), rng.random(DIMENSION)
     prediction, uncertainty = oracle.predict(context), oracle.uncertainty(context)
     oracle.predict(rng.random(DIMENSION))
@@ -67,7 +67,7 @@ def test_asking_changes_nothing(package, kind, rng):
 
 @every_adapter
 @pytest.mark.parametrize("members", [1, 3])
-def test_masks_are_respected(package, kind, members, rng):
+def test_masks_are_respected(kind, members, rng):
     admissible = np.array([[True, False], [True, True], [False, True]])
     support = np.ones((STATES, ACTIONS, STATES), dtype=bool)
     support[0, :, 2] = support[1, 0, 1:] = False
@@ -79,7 +79,7 @@ def test_masks_are_respected(package, kind, members, rng):
         return inputs
 
     options = {} if kind == "Rewards" else {"support": support}
-    oracle = build(package, kind, admissible=admissible, features=features, members=members, **options)
+    oracle = build(kind, admissible=admissible, features=features, members=members, **options)
     for episodes in (0, 30):
         train(oracle, rng, kind, episodes, admissible=admissible, support=support)
         context = rng.random(DIMENSION)
@@ -101,9 +101,9 @@ def test_masks_are_respected(package, kind, members, rng):
 
 
 @every_adapter
-def test_errors_leave_the_state_unchanged(package, kind, rng):
+def test_errors_leave_the_state_unchanged(kind, rng):
     admissible = np.array([[True, True], [True, True], [True, False]])
-    oracle = train(build(package, kind, admissible=admissible), rng, kind, 3, admissible=admissible)
+    oracle = train(build(kind, admissible=admissible), rng, kind, 3, admissible=admissible)
     before = oracle.state()
     context, states, actions, outcomes = episode(rng, kind, admissible=admissible)
     for bad in (
@@ -138,8 +138,8 @@ def test_errors_leave_the_state_unchanged(package, kind, rng):
 
 @pytest.mark.slow
 @every_adapter
-def test_error_and_uncertainty_fall_with_data(package, kind, rng):
-    oracle, context = build(package, kind), np.full(DIMENSION, 0.5)
+def test_error_and_uncertainty_fall_with_data(kind, rng):
+    oracle, context = build(kind), np.full(DIMENSION, 0.5)
     errors, uncertainties = [], []
     for episodes in (0, 20, 400):
         train(oracle, rng, kind, episodes)
@@ -151,7 +151,7 @@ def test_error_and_uncertainty_fall_with_data(package, kind, rng):
 
 
 @every_adapter
-def test_bad_arguments_are_refused_by_name(package, kind):
+def test_bad_arguments_are_refused_by_name(kind):
     for options in (
         {"states": 0},
         {"actions": 1.5},
@@ -166,20 +166,20 @@ def test_bad_arguments_are_refused_by_name(package, kind):
         ),
     ):
         with pytest.raises(ValueError, match=f"`{next(iter(options))}` must"):
-            build(package, kind, **options)
+            build(kind, **options)
     with pytest.raises(ValueError, match="`model` must"):
-        getattr(adapters, type(build(package, kind)).__name__)(object(), states=1, actions=1, horizon=1)
+        getattr(adapters, type(build(kind)).__name__)(object(), states=1, actions=1, horizon=1)
 
 
 @every_adapter
-def test_bad_features_are_refused_by_name(package, kind):
+def test_bad_features_are_refused_by_name(kind):
     answers = {
         "flat": np.zeros((STATES, ACTIONS)),
         "small": np.zeros((STATES, 1, 2)),
         "empty": np.zeros((STATES, ACTIONS, 0)),
     }
     answers |= {"nan": np.full((STATES, ACTIONS, 2), np.nan), "text": "text"}
-    oracle = build(package, kind, features=answers.get)
+    oracle = build(kind, features=answers.get)
     for context in answers:
         with pytest.raises(ValueError, match="`features` must"):
             oracle.predict(context)

@@ -22,7 +22,7 @@ from library.tests.oracles.adapters.catalogue import (
 )
 from omg_cmdp.checks import check_oracle
 from omg_cmdp.oracles import RefittedDynamics, RefittedRewards, adapters
-from omg_cmdp.oracles.adapters.refitted import PATIENCE
+from omg_cmdp.oracles.adapters.ensemble import PATIENCE
 
 pytest.importorskip("sklearn")
 from sklearn.base import BaseEstimator
@@ -259,7 +259,7 @@ def test_a_model_that_needs_more_examples_waits_and_says_so(name, rng, recwarn):
         oracle.update(*episode(rng, kind))
         assert np.isfinite(oracle.uncertainty(contexts[0])).all()
     assert any("waits for more than" in str(each.message) for each in recwarn)
-    assert oracle.forecasters.taught() > 0
+    assert oracle.forecasters.fitted > 0
     assert not any(np.array_equal(oracle.predict(c), old) for c, old in zip(contexts, before, strict=True))
     other.load_state(oracle.state())
     assert_same_state(other.state(), oracle.state())

@@ -16,11 +16,11 @@ from library.tests.oracles.adapters.catalogue import (
 
 
 @every_adapter
-def test_a_restored_oracle_continues_to_the_bit(package, kind, rng, tmp_path):
+def test_a_restored_oracle_continues_to_the_bit(kind, rng, tmp_path):
     for episodes in (0, 1, 20):
-        oracle = train(build(package, kind), rng, kind, episodes)
+        oracle = train(build(kind), rng, kind, episodes)
         np.savez(tmp_path / "state.npz", **oracle.state())
-        other = train(build(package, kind), rng, kind, 2)  # which is replaced
+        other = train(build(kind), rng, kind, 2)  # which is replaced
         with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
             other.load_state(state)
         for _ in range(5):
@@ -35,16 +35,16 @@ def test_a_restored_oracle_continues_to_the_bit(package, kind, rng, tmp_path):
 
 
 @every_adapter
-def test_a_foreign_state_is_refused_and_changes_nothing(package, kind, rng):
-    oracle = train(build(package, kind), rng, kind, 3)
+def test_a_foreign_state_is_refused_and_changes_nothing(kind, rng):
+    oracle = train(build(kind), rng, kind, 3)
     before = oracle.state()
-    more = train(build(package, kind), rng, kind, 4).state()
+    more = train(build(kind), rng, kind, 4).state()
     learned = [name for name in more if name == "log" or "module" in name][-1]
     foreign = [
-        build(package, kind, members=2).state(),
-        build(package, kind, horizon=HORIZON + 1).state(),
-        build(package, kind, states=STATES + 1).state(),
-        build(package, "Dynamics" if kind == "Rewards" else "Rewards").state(),
+        build(kind, members=2).state(),
+        build(kind, horizon=HORIZON + 1).state(),
+        build(kind, states=STATES + 1).state(),
+        build("Dynamics" if kind == "Rewards" else "Rewards").state(),
         {name: array for name, array in more.items() if name != learned},
         {**more, learned: more[learned][..., :-1]},
         {},

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from omg_cmdp import oracles
-from omg_cmdp.oracles.linear.ball import least_squares
+from omg_cmdp.oracles.ball import least_squares
 from omg_cmdp.oracles.losses import SQUARE
 
 LinearRewards = functools.partial(oracles.LinearRewards, intercept=False)

@@ -1,4 +1,4 @@
-"""Logs as files: whole or not at all, and what other programs read in them."""
+"""Logs as files: whole or not at all; and their tables, as other programs write them."""
 
 from pathlib import Path
 
@@ -19,14 +19,14 @@ def logged():
 
 
 def test_a_log_is_written_whole_or_not_at_all(logged, tmp_path, monkeypatch):
-    path = logged.write(tmp_path / "log.csv")
+    path = logged.write(tmp_path / "log.jsonl")
     before = path.read_bytes()
 
-    def crash(table, file, **_):
-        Path(file).write_text("half of")
+    def crash(file, text, **_):
+        file.write_bytes(b"half of")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pandas.DataFrame.to_csv", crash)
+    monkeypatch.setattr(Path, "write_text", crash)
     with pytest.raises(KeyboardInterrupt):
         logged.write(path)
     assert path.read_bytes() == before
@@ -34,8 +34,8 @@ def test_a_log_is_written_whole_or_not_at_all(logged, tmp_path, monkeypatch):
 
 
 def test_the_table_is_what_off_policy_estimates_read(logged, tmp_path):
-    logged.write(tmp_path / "log.parquet")
-    logged.write(tmp_path / "log.csv")
+    logged.table().to_parquet(tmp_path / "log.parquet")
+    logged.table().to_csv(tmp_path / "log.csv", index=False)
     for frame in (logged.table(), pandas.read_parquet(tmp_path / "log.parquet"), pandas.read_csv(tmp_path / "log.csv")):
         log = read_table(
             frame, space=logged.space, context=["context_0", "context_1"], reward_range=logged.reward_range

@@ -30,13 +30,22 @@ def least_squares(root: FloatArray, norm: float, ridge: float = 0.0) -> tuple[Fl
     weights = np.linalg.lstsq(rows / lengths, targets)[0] / lengths
     if np.linalg.norm(weights) > norm:
         left, strengths, right = np.linalg.svd(rows, full_matrices=False)
-        moments = strengths * (targets @ left)
-        low, high = 0.0, float(np.linalg.norm(moments)) / norm
-        # ‖(G + μ)⁻¹b‖ falls in μ: bisect for the ball's surface.
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            outside = np.linalg.norm(moments / (strengths**2 + middle)) > norm
-            low, high = (middle, high) if outside else (low, middle)
-        weights = (moments / (strengths**2 + high)) @ right
+        moments, curvatures = strengths * (targets @ left), strengths**2
+        most = float(np.linalg.norm(moments)) / norm
+        weights = (moments / (curvatures + multiplier(moments, curvatures, norm, most))) @ right
     errors = root[:, :size] @ weights - root[:, size]
     return weights, float(errors @ errors)
+
+
+def multiplier(moments: FloatArray, curvatures: FloatArray, norm: float, most: float) -> float:
+    """Return the μ in [0, most] with ‖moments/(curvatures + μ)‖ = norm, which falls in μ: the ball's surface.
+
+    >>> round(multiplier(np.array([2.0]), np.array([1.0]), norm=0.5, most=10.0), 9)
+    3.0
+    """
+    low, high = 0.0, most
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        outside = np.linalg.norm(moments / (curvatures + middle)) > norm
+        low, high = (middle, high) if outside else (low, middle)
+    return high
