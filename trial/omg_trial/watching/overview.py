@@ -19,7 +19,6 @@ from omg_trial.versions import Change
 from omg_trial.watching import course
 from omg_trial.watching.checks import Finding, findings
 from omg_trial.watching.losses import losses
-from omg_trial.watching.value import values
 from omg_trial.watching.view import TrialView, WatchedStep
 
 MOST_ROWS = 200
@@ -120,7 +119,6 @@ def _outcomes(view: TrialView) -> dict[str, Any]:
     return {
         "budgets": course.budgets(view),
         "rewards": course.rewards(view),
-        "value": values(view.trial, view.records),
         "lost": None if lost is None else lost.record(),
     }
 
