@@ -18,6 +18,7 @@ from omg_trial.contract import KeyedCall, OlderLog, Refusal, answers
 from omg_trial.contract.models import describe_problem, read_fields, read_target
 from omg_trial.desk import Desk
 from omg_trial.handlers.episodes import show_policy
+from omg_trial.handlers.table import ROUTES
 from omg_trial.log.database import StoreError
 from omg_trial.log.events import canonical
 from omg_trial.service import Service
@@ -123,20 +124,9 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
 
         add_route(path, name, model, answer, roles, call)
 
-    add_call("/v1/episodes", "open", answers.Opened, "app", "phone")
-    add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, "app", "phone")
-    add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, "app", "phone")
-    add_call("/v1/episodes/{episode}/close", "close", answers.Closed, "app", "phone")
-    add_call("/v1/people", "enrol", answers.Enrolled, "app")
-    add_call("/v1/pause", "pause", answers.Steered, "administrator")
-    add_call("/v1/resume", "resume", answers.Steered, "administrator")
-    add_call("/v1/stop", "stop", answers.Steered, "administrator")
-    add_call("/v1/publish", "publish", answers.Published, "administrator")
-    add_call("/v1/people/{person}/withdraw", "withdraw", answers.Withdrawn, "administrator")
-    add_call("/v1/people/{person}/erase", "erase", answers.Erased, "administrator")
-    add_call("/v1/learn", "learn", answers.LearningStarted, "administrator")
-    add_call("/v1/roll-back", "roll back", answers.RolledBack, "administrator")
-    add_call("/v1/incidents/{incident}/acknowledge", "acknowledge", answers.Acknowledged, "administrator")
+    for name, route in ROUTES.items():
+        if route.path is not None:
+            add_call(route.path, name, offered.decided if name == "decide" else route.answer, *route.roles)
 
     async def show(look: Callable[[Desk], BaseModel]) -> Response:
         return Response(await service.ask(lambda at: canonical(look(at).model_dump())), media_type=JSON)
