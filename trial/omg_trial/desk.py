@@ -12,7 +12,7 @@ from typing import Any
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
-from omg_trial.clock import SteadyClock, after_long_rest, check_clock
+from omg_trial.clock import SteadyClock, check_clock
 from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
 from omg_trial.contract.models import call_content
 from omg_trial.decisions import DecisionInputs
@@ -92,13 +92,11 @@ class Desk:
             self._start()
 
     def _correct_clock(self, correct: bool) -> None:
-        """Refuse a clock that contradicts the log, as one of the two is wrong; or record that the clock is right."""
+        """Refuse a clock that contradicts the log; or record that it is right."""
         now, last = self.clock().astimezone(datetime.UTC), moment(self.state.time)
         most = self.trial.watch.close_after_hours if self.state.open or correct else float("inf")
-        if check_clock(now, last, most, correct):
-            self._record("clock corrected", {"before": self.state.time}, now=now)  # from here on, time begins anew
-        elif (incident := after_long_rest(now, last)) is not None:
-            self._record("incident", incident, now=now)
+        if (event := check_clock(now, last, most, correct)) is not None:
+            self._record(*event, now=now)
 
     def _start(self) -> None:
         """Record the software and the file, once: thresholds may differ from those of the file that founded the log."""

@@ -100,12 +100,12 @@ class LossWatch:
         """Yield the events of a log, and follow each."""
         for event in events:
             self.follow(event)
-            self._last = moment(event.time)
             yield event
 
     def conclude(self, state: State) -> Losses:
-        """Return what was lost at most when the last event had passed, in which the trial was in `state`."""
-        return self.look(TrialView.of(self.trial, state, self._last, Process(lambda: self._last)))
+        """Return what was lost at most when the last event had passed, after which the trial is in `state`."""
+        last = moment(state.time)
+        return self.look(TrialView.of(self.trial, state, last, Process(lambda: last)))
 
     def look(self, view: TrialView) -> Losses:
         """Judge the episodes that were closed since, and return what was lost at most."""

@@ -27,22 +27,8 @@ from omg_trial.web.calls import JSON, documented, json_object, key_and_seen, rou
 from omg_trial.web.metrics import Metrics
 from omg_trial.web.views import add_views
 
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": answers.ErrorAnswer, "description": text}
-    for status, text in {
-        400: "No key, or a request that cannot be read.",
-        401: "No token, or an unknown one.",
-        403: "A token of another role.",
-        404: "No such episode or person.",
-        409: "It contradicts what is known.",
-        410: "The person has withdrawn, or was erased.",
-        413: "The body is too large.",
-        422: "A field is wrong, or the key was used for another call.",
-        429: "Too many calls.",
-        500: "It failed unexpectedly, and was not done; nor will it be if it is sent again.",
-        503: "It could not be kept, now: ask again with the same key.",
-    }.items()
-}
+_STATUSES = (400, 401, 403, 404, 409, 410, 413, 422, 429, 500, 503)
+_REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": answers.ErrorAnswer} for status in _STATUSES}
 
 _bearer = HTTPBearer(auto_error=False)
 
