@@ -42,8 +42,7 @@ def days(view: TrialView) -> list[dict[str, Any]]:
         {
             "day": day.isoformat(),
             "enrolled": bisect.bisect(enrolled, day),
-            **_counts(view, by_day.get(day, [])),
-            **_made(view.trial, by_day.get(day, [])),
+            **_day(view, by_day.get(day, [])),
         }
         for day in shown
     ]
@@ -117,32 +116,27 @@ def _date(view: TrialView, time: datetime.datetime) -> datetime.date:
     return time.astimezone(view.trial.zone).date()
 
 
-def _counts(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
-    silent = [each for each in steps if not _rewarded(each)]
+def _day(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
+    """Return a day in numbers; a decision whose reward is not overdue is still waiting for it."""
     due = view.now - datetime.timedelta(hours=view.trial.watch.overdue_hours)
+    known, silent = [each for each in steps if _rewarded(each)], [each for each in steps if not _rewarded(each)]
+    taken = collections.Counter(each.choice.action for each in steps)
+    of_person = collections.Counter(each.person for each in known)
+    chances = [each.choice.probability for each in steps if each.choice.probability is not None]
+    rows = [each.choice.probabilities for each in steps if each.choice.probabilities and each.choice.source != CONTROL]
     return {
         "decisions": len(steps),
         "people": len({each.person for each in steps}),
         "missing": sum(each.time <= due for each in silent),
         "waiting": sum(each.time > due for each in silent),
-    }
-
-
-def _made(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any]:
-    taken = collections.Counter(each.choice.action for each in steps)
-    chances = [each.choice.probability for each in steps if each.choice.probability is not None]
-    rows = [each.choice.probabilities for each in steps if each.choice.probabilities and each.choice.source != CONTROL]
-    known = [each for each in steps if _rewarded(each)]
-    of_person = collections.Counter(each.person for each in known)
-    return {
         "fallbacks": sum(each.choice.cause is not None for each in steps),
         "unavailable": sum(not each.choice.probabilities for each in steps),
         "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
-        "actions": [taken[action] for action in range(len(trial.actions))],
+        "actions": [taken[action] for action in range(len(view.trial.actions))],
         "chances": [float(each) for each in np.mean(rows, axis=0)] if rows else None,
         "probability": [float(each) for each in np.quantile(chances, [0.0, 0.5, 1.0])] if chances else None,
         # The mean over people of each one's mean.
-        "reward": _reward(trial, known, [1.0 / of_person[each.person] for each in known]),
+        "reward": _reward(view.trial, known, [1.0 / of_person[each.person] for each in known]),
     }
 
 
