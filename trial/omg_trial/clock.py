@@ -29,22 +29,24 @@ def contradiction(now: datetime.datetime, last: datetime.datetime, most_hours: f
     return f"{(-ahead).days} days behind" if ahead.total_seconds() < -MOST_OFF else None
 
 
-def check_clock(now: datetime.datetime, last: datetime.datetime, most_hours: float, correct: bool) -> bool:
-    """Return whether the clock is right against the log; if they contradict each other, somebody must say so."""
-    wrong = contradiction(now, last, most_hours)
-    if wrong is not None and not correct:
-        advice = "if the clock is right, start with --correct-clock (`correct_clock`)"
-        raise ValueError(f"the clock is {wrong} the last event: set it; {advice}")
-    return wrong is not None
+def check_clock(
+    now: datetime.datetime, last: datetime.datetime, most_hours: float, correct: bool
+) -> tuple[str, dict[str, str]] | None:
+    """Return the event of a start at which the clock and the log do not fit; None if they do.
 
-
-def after_long_rest(now: datetime.datetime, last: datetime.datetime) -> dict[str, str] | None:
-    """Return the incident of a start long after the last event; a trial may have rested, or the clock is ahead."""
-    wrong = contradiction(now, last, MOST_REST_HOURS)
-    if wrong is None:
+    If they contradict each other, one of the two is wrong: somebody must say that the clock is `correct`. A start long
+    after the last event is an incident; a trial may have rested, or the clock is ahead.
+    """
+    if (wrong := contradiction(now, last, most_hours)) is not None:
+        if not correct:
+            advice = "if the clock is right, start with --correct-clock (`correct_clock`)"
+            raise ValueError(f"the clock is {wrong} the last event: set it; {advice}")
+        return "clock corrected", {"before": last.isoformat(timespec="microseconds")}  # time begins anew
+    if (wrong := contradiction(now, last, MOST_REST_HOURS)) is None:
         return None
     advice = "if it is wrong, set it, and start with --correct-clock; nothing is to be done if the trial has rested"
-    return {"severity": "red", "check": "clock", "message": f"the clock is {wrong} the last event: {advice}"}
+    message = f"the clock is {wrong} the last event: {advice}"
+    return "incident", {"severity": "red", "check": "clock", "message": message}
 
 
 class SteadyClock:

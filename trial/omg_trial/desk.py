@@ -12,7 +12,7 @@ from typing import Any
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
-from omg_trial.clock import SteadyClock, after_long_rest, check_clock
+from omg_trial.clock import SteadyClock, check_clock
 from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
 from omg_trial.contract.models import call_content
 from omg_trial.decisions import DecisionInputs
@@ -73,8 +73,9 @@ class Desk:
     ) -> None:
         self.trial, self.store, self.contract, self.trainer = trial, store, Contract(trial), Trainer(trial)
         self.clock, self._started = SteadyClock() if clock is None else clock, True
+        self.lost = False  # whether something has failed half-way, so that the state must be read anew
+        self.damage: str | None = None  # why nothing is answered any more: the store holds something else than written
         self._batch: list[Event] = []
-        self._keys: dict[str, Event] = {}
         self._load()
         check_store(trial, self.state, store, new)
         with self._all_or_nothing():
@@ -85,20 +86,17 @@ class Desk:
             self._correct_clock(correct_clock)
             for alias in nameless(self.state):
                 self._record("erased", {"person": alias, "cause": "erased after this copy of the log was made"})
-            dataset = self.state.version.dataset
-            self.agent: ModelAgent = self.trainer.train(dataset, len(dataset))
+            self.agent: ModelAgent = self.trainer.train(self.state.version.dataset)
             check_software(trial, self.state, self.agent, provenance())
             self._started = False
             self._start()
 
     def _correct_clock(self, correct: bool) -> None:
-        """Refuse a clock that contradicts the log, as one of the two is wrong; or record that the clock is right."""
+        """Refuse a clock that contradicts the log; or record that it is right."""
         now, last = self.clock().astimezone(datetime.UTC), moment(self.state.time)
         most = self.trial.watch.close_after_hours if self.state.open or correct else float("inf")
-        if check_clock(now, last, most, correct):
-            self._record("clock corrected", {"before": self.state.time}, now=now)  # from here on, time begins anew
-        elif (incident := after_long_rest(now, last)) is not None:
-            self._record("incident", incident, now=now)
+        if (event := check_clock(now, last, most, correct)) is not None:
+            self._record(*event, now=now)
 
     def _start(self) -> None:
         """Record the software and the file, once: thresholds may differ from those of the file that founded the log."""
@@ -143,13 +141,13 @@ class Desk:
         answers: list[Answer | Refusal] = []
         with self._all_or_nothing():
             keys = [self.store.keys.mark("key", request.key) for request in batch]
-            self._keys = self._stored(keys)  # one may also come twice in this batch
+            known = self._stored(keys)  # one may also come twice in this batch
             for key, request in zip(keys, batch, strict=True):
-                if key not in self._keys:
+                if key not in known:
                     self._start()  # after a failure; not before, as a stored answer must need no room on the disk
                 number = self.state.number
                 try:
-                    answers.append(self._answer(request, key))
+                    answers.append(self._answer(request, key, known))
                 except Refusal as refusal:
                     answers.append(refusal)
                 except Exception as error:
@@ -161,7 +159,7 @@ class Desk:
                     _log.error("a %s failed: %s", type(request.call).__name__, trace(error))
         return answers
 
-    def _answer(self, request: KeyedCall, key: str) -> Answer:
+    def _answer(self, request: KeyedCall, key: str, known: dict[str, Event]) -> Answer:
         if request.seen is not None and not self.chain.has(request.seen):  # an older backup was restored, say
             raise OlderLog(request.seen, self.chain.head)
         call, target, ring = request.call, request.target, self.store.keys
@@ -170,12 +168,12 @@ class Desk:
             check_bound(self.inputs(), fields, request.bound)
         person = None if call.name == "erase" else fields.get("person")  # whose key it destroys
         asked, warning = canonical(content), None
-        if (event := self._keys.get(key)) is None:
+        if (event := known.get(key)) is None:
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
             text, body = canonical(answer.model_dump()), {**body, "actor": request.actor}
             mark = ring.mark_call(person, asked, add=True)
-            event = self._record(kind, body, at.now, key=key, request=mark, answer=text)
+            event = known[key] = self._record(kind, body, at.now, key=key, request=mark, answer=text)
             if kind == "opened" and body["cause"] is not None:  # it names no person, and no context
                 warning = f"episode {event.number}: {body['source']} ({body['cause']})"
             if kind in ("rolled back", "published"):
@@ -213,8 +211,6 @@ class Desk:
         event = Event(number, time, kind, text, **call, ring=self.store.keys).marked().chained(self.state.hash)
         self.state.apply(event)
         self._batch.append(event)
-        if event.key is not None:
-            self._keys[event.key] = event
         return event
 
     @contextlib.contextmanager
@@ -228,7 +224,7 @@ class Desk:
                 self.store.append(self._batch)
             for event in self._batch:
                 self.chain.add(event)
-            self._batch, self._keys = [], {}
+            self._batch = []
             if self.store.forget(self.state.erased):
                 self.trainer = Trainer(self.trial)  # the one before remembers what it has learned from
         except BaseException as error:
@@ -236,11 +232,6 @@ class Desk:
             if isinstance(error, DamagedLogError):
                 self._damaged(str(error))
             raise
-
-    lost = False
-    """Whether something has failed half-way, so that the state must be read anew."""
-    damage: str | None = None
-    """Why nothing is answered any more: the store holds something else than what was written."""
 
     def recover(self) -> None:
         """Connect to the store again, and go on from what it holds."""
@@ -252,9 +243,8 @@ class Desk:
             self._load(self.chain.head, *(event.mark for event in self._batch[-1:]))
         except (BrokenChainError, DamagedLogError) as error:
             raise self._damaged(str(error)) from None
-        dataset = self.state.version.dataset
-        self.agent = self.trainer.train(dataset, len(dataset))
-        self._batch, self._keys = [], {}
+        self.agent = self.trainer.train(self.state.version.dataset)
+        self._batch = []
         self.lost = self._started = False
 
     def inputs(self) -> DecisionInputs:
@@ -268,8 +258,8 @@ class Desk:
 
     def learning_due(self) -> bool:
         """Return whether the trial file wants learning to begin now."""
-        due = 0 < self.trial.learn_after <= self.state.closed_since
-        return self.state.learning is None and (due or self.state.stale)
+        enough = 0 < self.trial.learn_after <= self.state.closed_since
+        return self.state.learning is None and (enough or self.state.stale)
 
     def publish_model(self, task: LearningTask, lesson: Lesson) -> None:
         """Publish what was learned, or record why not."""

@@ -51,12 +51,12 @@ class Trainer:
         self.trial = trial
         self._known: tuple[Dataset, dict[int, Arrays]] = (), {}
 
-    def train(self, dataset: Dataset, settled: int = 0) -> ModelAgent:
-        """Return an agent that has learned these examples; the first `settled` are not likely to change any more."""
+    def train(self, dataset: Dataset, settled: int | None = None) -> ModelAgent:
+        """Return an agent that has learned these examples; the first `settled`, or all, will hardly change any more."""
         # Learning is a fold from the first example on: any state of a common prefix is a valid place to begin.
         agent = self.trial.agent()
         known, states = self._known
-        same = _common(known, dataset)
+        same, settled = _common(known, dataset), len(dataset) if settled is None else settled
         states = {place: arrays for place, arrays in states.items() if place <= same}
         done = max(states, default=0)
         if done:

@@ -68,7 +68,7 @@ class Replay:
             dataset = self.state.version.dataset
             self.known = not has_erased(dataset)
             if self.known:
-                self.agent = self.trainer.train(dataset, len(dataset) if event.kind == "started" else 0)
+                self.agent = self.trainer.train(dataset)
 
     def _differ(self, event: Event, what: str) -> None:
         if len(self.differences) < SHOWN:

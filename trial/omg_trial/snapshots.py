@@ -62,21 +62,19 @@ def unpack_state(trial: Trial, content: bytes) -> tuple[State, dict[str, NDArray
 
 def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, dict[str, NDArray[Any]] | None]:
     """Return the state of the store's snapshot, if its digest is in the log; a fresh one if not."""
-    fresh, kept = State(trial.missing_reward), store.snapshot()
-    if kept is None:
-        return fresh, None
-    if kept.number > len(chain):
-        rest = f"a snapshot was taken after event {kept.number}: the end is missing"
-        raise BrokenChainError(f"the log ends with event {len(chain)}, but {rest}")
-    # The event after it holds its digest, and is part of the chain: nobody can put another one in its place.
-    anchor = next(store.read(kept.number), None)
-    if anchor is None or not chain.holds(anchor) or anchor.kind != "snapshot":
-        return fresh, None
-    whole = anchor.body["digest"] == hashlib.sha256(kept.content).hexdigest()
-    content = store.keys.unseal_snapshot(kept.content) if whole else None
-    with contextlib.suppress(ValueError):  # of an earlier version of this software: everything is folded
-        return (fresh, None) if content is None else unpack_state(trial, content)
-    return fresh, None
+    if (kept := store.snapshot()) is not None:
+        if kept.number > len(chain):
+            rest = f"a snapshot was taken after event {kept.number}: the end is missing"
+            raise BrokenChainError(f"the log ends with event {len(chain)}, but {rest}")
+        # The event after it holds its digest, and is part of the chain: nobody can put another one in its place.
+        anchor = next(store.read(kept.number), None)
+        known = anchor is not None and chain.holds(anchor) and anchor.kind == "snapshot" and anchor.body["digest"]
+        if known == hashlib.sha256(kept.content).hexdigest():
+            content = store.keys.unseal_snapshot(kept.content)
+            with contextlib.suppress(ValueError):  # of an earlier version of this software: everything is folded
+                if content is not None:
+                    return unpack_state(trial, content)
+    return State(trial.missing_reward), None
 
 
 @contextlib.contextmanager

@@ -142,7 +142,7 @@ class State:
             self.plans[record.person] = KeptPlan(record.number, record.context, body["policy"])
 
     def _on_decided(self, event: Event, body: Body) -> None:
-        record = self._touch(event)
+        record = self._touch(event, body)
         known = {name: body[name] for name in StepDecision._fields if name in body}
         lists = {name: tuple(body[name] or ()) for name in ("rules", "probabilities", "closed")}
         record.choices[body["step"]] = StepDecision(**known | lists | {"time": event.time})
@@ -152,23 +152,25 @@ class State:
         self._learn_from(record)
 
     def _on_reported(self, event: Event, body: Body) -> None:
-        record = self._touch(event)
+        record = self._touch(event, body)
         known = record.outcomes.get(body["step"], StepOutcome())
         record.outcomes[body["step"]] = known.revised(body["reward"], body["next_state"], body["revision"])
         self._learn_from(record)
 
     def _on_closed(self, event: Event, body: Body) -> None:
-        record = self._touch(event)
+        record = self._touch(event, body)
         record.closed, record.policy, record.allowance = body["cause"], None, None  # these are in the log
         self.open.pop(record.number, None)
         self._learn_from(record)
         self.closed_since += 1
 
-    def _touch(self, event: Event) -> Record:
+    def _touch(self, event: Event, body: Body) -> Record:
         """Return the episode of an event, which is now the last of its events."""
-        record = self.episodes[event.body["episode"]]
+        record = self.episodes[body["episode"]]
         record.touched = event.time
         return record
+
+    _on_reopened = _touch
 
     def _on_withdrawn(self, event: Event, body: Body) -> None:
         self.withdrawn.add(body["person"])
@@ -250,9 +252,6 @@ class State:
 
     _on_stopped = _on_resumed = _on_paused
 
-    def _on_reopened(self, event: Event, body: Body) -> None:
-        self._touch(event)
-
     def _on_repeated(self, event: Event, body: Body) -> None:
         self.episodes[body["episode"]].repeats += 1
 
@@ -295,7 +294,7 @@ class State:
         if record.closed is None or record.arm == CONTROL:
             return
         example = record.example(self.missing_reward)
-        if example is None:  # an outcome that came late contradicts the first decisions
+        if example is not None:
+            self.examples[record.number] = example
+        else:  # an outcome that came late contradicts the first decisions
             self.examples.pop(record.number, None)
-            return
-        self.examples[record.number] = example

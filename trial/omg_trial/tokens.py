@@ -8,7 +8,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import filelock
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
@@ -94,17 +94,8 @@ class Tokens:
         self._read()
         return list(self._known.values())
 
-    def add(
-        self,
-        role: str,
-        name: str,
-        *,
-        person: str | None = None,
-        expires: str | None = None,
-        rate: float | None = None,
-        replaces: bool = False,
-    ) -> str:
-        """Return a new token, which is not kept: only its hash is.
+    def add(self, role: str, name: str, *, replaces: bool = False, **about: Any) -> str:
+        """Return a new token, which is not kept: only its hash is. `about` is what else a `Token` has.
 
         `replaces` takes back all tokens of this name, in the same moment.
         """
@@ -112,8 +103,7 @@ class Tokens:
             raise ValueError(f"there is no token {name!r} to replace")
         token = secrets.token_urlsafe(32)
         try:
-            about = {"role": role, "name": name, "person": person, "expires": expires, "rate": rate}
-            made = Token.model_validate({**about, "hash": _hash(token)})
+            made = Token.model_validate({**about, "role": role, "name": name, "hash": _hash(token)})
         except ValidationError as error:
             raise ValueError(describe_problem(error.errors())) from None
         self._change(lambda each: not replaces or each.name != name, made)

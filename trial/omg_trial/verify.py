@@ -126,7 +126,6 @@ class _Reader:
         self.problems: list[str] = []
         self.keys: set[str] = set()
         self.draws, self.replans, self.time = 0, False, ""
-        self.states: list[str] = []
         self.actions: list[str] = []
         self.points: dict[int, tuple[str, str]] = {}
         """Alias and occasion of each episode."""
@@ -162,7 +161,7 @@ class _Reader:
         if body["format"] != FORMAT:
             raise ValueError(f"the log has format {body['format']}, and this verifier reads format {FORMAT}")
         file = tomllib.loads(body["file"])
-        self.states, self.actions = file["states"]["names"], file["actions"]["names"]
+        self.actions = file["actions"]["names"]
         self.replans = file.get("learning", {}).get("replan") == "step"
         self.control = file.get("people", {}).get("control", 0.0)
         if self.secret and hashlib.sha256(self.secret).hexdigest() != body["commitment"]:

@@ -4,6 +4,7 @@ import contextlib
 import io
 import logging
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -12,6 +13,7 @@ import sys
 import threading
 
 import httpx
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -24,6 +26,7 @@ from omg_trial.rehearsal.reactions import random_context
 from omg_trial.rehearsal.report import describe_rehearsal, rehearse
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.explain import explain_trial
+from omg_trial.trial_file.sections import TrialFile
 from omg_trial.trial_file.trial import Trial
 from trial.tests.trials import TEXT, Trialist, desk, trial
 
@@ -54,31 +57,49 @@ def database(file):
 def test_check_explains_and_rehearses(file):
     done = called("check", file, "--people", 3)
     assert done.exit_code == 0, done.output
-    for part in ("took it, missed it", "at least probability 0.1", "reminder 30%", "6 episodes, 24 decisions"):
+    told = (
+        "took it, missed it",
+        "exploration.floor = 0.1. The least probability",
+        "reminder 0.3",
+        "6 episodes, 24 decisions",
+    )
+    for part in told:
         assert part in done.output
 
 
 def test_a_rehearsal_keeps_what_the_file_promises():
-    found = rehearse(trial(text=RULES), people=4)
-    assert found.decisions == 2 * 4 * 4
-    assert sum(found.shares.values()) == pytest.approx(1.0)
-    assert found.shares["call"] <= 2 / 8  # two weeks, one call in each
-    assert found.changed["most per week"] > 0
-    assert found.published >= 2
-    assert all(line.endswith(".") for line in [*explain_trial(trial(text=RULES)), *describe_rehearsal(found)])
+    played = rehearse(trial(text=RULES), people=4)
+    choices = [each for record in played.desk.state.episodes.values() for each in record.choices.values()]
+    assert len(choices) == 2 * 4 * 4
+    assert np.mean([each.action == 2 for each in choices]) <= 2 / 8  # two weeks, one call in each
+    assert played.desk.state.version.number >= 2
+    told = describe_rehearsal(played)
+    assert any(re.match("[1-9][0-9]* decisions? w.* made or changed by: most per week", line) for line in told)
+    assert all(line.endswith(".") for line in [*explain_trial(trial(text=RULES)), *told])
 
 
 def test_shares_have_a_decimal_and_one_thing_is_not_plural():
-    found = rehearse(trial(), people=1)._replace(
-        shares={"nothing": 1 / 3, "call": 2 / 3}, published=1, changed={"x": 1}
-    )
-    text = "\n".join(describe_rehearsal(found))
-    assert "nothing 33.3%, call 66.7%" in text
+    played = rehearse(trial(), people=1)
+    state = played.desk.state
+    record = next(iter(state.episodes.values()))
+    made = [record.choices[step]._replace(action=action) for step, action in enumerate((0, 2, 2))]
+    record.choices = dict(enumerate([*made[:2], made[2]._replace(rules=("x",))]))
+    state.episodes, state.versions = {record.number: record}, state.versions[:2]
+    text = "\n".join(describe_rehearsal(played))
+    assert "nothing 33.3%, reminder 0%, call 66.7%" in text
     assert "1 model was published" in text
     assert "1 decision was made or changed by: x." in text
-    assert "nothing 12.5%" in " ".join(
-        explain_trial(trial(text=TEXT.replace("0.5, reminder = 0.3", "0.125, reminder = 0.675")))
-    )
+
+
+def test_every_key_of_a_file_is_explained():
+    told = explain_trial(trial(text=RULES))
+    for section in TrialFile.model_fields.keys() - {"watch", "alerts", "budgets"}:
+        assert any(each.startswith(f"{section}.") for each in told)
+    assert not any("None" in each for each in told)
+    assert any(each.startswith("actions.paused = none. Taken without a draw") for each in told)
+    assert any(each.startswith("actions.most_per_week = call 1. A guard:") for each in told)
+    assert any(each.startswith("context.columns.age.high = ") for each in told)
+    assert told[-1] == "An app needs a network for every decision, because rules may change it."
 
 
 def test_random_contexts_are_allowed(rng):

@@ -68,7 +68,8 @@ def test_a_budget_that_no_plan_can_keep_is_refused_at_its_line(budget, message):
 
 def test_the_file_is_explained():
     told = explain_trial(Trial.parse(EXAMPLE + BUDGET))
-    assert any("at most 0.7 messages on average (reminder 1), floor included" in each for each in told)
+    assert any("budgets.messages.most = 0.7. The expected cost of an episode, floor included." in each for each in told)
+    assert any("budgets.messages.costs = reminder 1." in each for each in told)
     assert any("may cost 1 messages" in each for each in told)  # fixed probabilities of one half, twice
     assert not any("messages" in each for each in explain_trial(Trial.parse(EXAMPLE)))
 

@@ -258,7 +258,7 @@ def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch, 
     from omg_trial.handlers import table
 
     at, other = desk(), iter(range(9))
-    monkeypatch.setitem(table._HANDLERS, "learn", lambda *_: 1 / 0)
+    monkeypatch.setitem(table.ROUTES, "learn", table.ROUTES["learn"]._replace(handler=lambda *_: 1 / 0))
     at.lost = True
     for _ in range(2):
         opening = at.prepare("open", {"person": f"p{next(other)}", "context": person(1)})

@@ -9,7 +9,6 @@ import httpx
 import numpy as np
 import pytest
 
-from omg_cmdp.logs.off_policy.estimate import estimated
 from omg_trial.learning import Lesson
 from omg_trial.people.participants import week_of
 from omg_trial.service import Service
@@ -17,7 +16,6 @@ from omg_trial.tokens import ROLES, Tokens
 from omg_trial.watching.losses import watch
 from omg_trial.watching.overview import history, overview
 from omg_trial.watching.process import Process
-from omg_trial.watching.value import _by_person, values
 from omg_trial.watching.view import TrialView
 from omg_trial.web.app import make_app
 from trial.tests.network import ADDRESS, Wire
@@ -130,7 +128,7 @@ def test_rewards_by_action_weigh_every_decision_alike(scene):
 def test_a_blinded_reader_sees_no_outcome_and_nothing_by_action(scene):
     """Actions and their probabilities tell what the model has learned, and so do rewards."""
     told, whole = overview(viewed(scene), blinded=True), overview(viewed(scene))
-    assert whole.keys() - told.keys() == {"budgets", "rewards", "value", "lost"}
+    assert whole.keys() - told.keys() == {"budgets", "rewards", "lost"}
     assert whole["days"][0].keys() - told["days"][0].keys() == {
         *("actions", "chances", "probability", "reward"),
         *("unavailable", "rules", "fallbacks"),  # of few decisions, they tell the arm
@@ -288,69 +286,3 @@ def test_the_page_is_whole_and_loads_nothing_else(client):
     asked = set(re.findall(r'(?:\$|put)\("([\w-]+)"', "".join(texts)))
     assert len(asked) > 20
     assert asked <= set(re.findall(r'id="([\w-]+)"', page.text))
-
-
-# The value.
-
-
-def test_the_value_needs_whole_episodes_with_known_probabilities(scene):
-    told = values(scene.desk.trial, list(scene.desk.state.episodes.values()))
-    records = [each for each in scene.desk.state.episodes.values() if each.closed]
-    assert (told["closed"], told["whole"]) == (48, 36)  # every fourth person stops early
-    returns = [sum(o.reward for o in each.outcomes.values()) for each in records if len(each.choices) == 4]
-    assert told["played"]["value"] == pytest.approx(np.mean(returns))
-
-
-def test_no_value_is_shown_without_support():
-    """With few episodes there is a sentence in its place."""
-    scene = crowd(Scene(), people=8, days=1)
-    told = values(scene.desk.trial, list(scene.desk.state.episodes.values()))
-    assert told["fixed"] is told["gain"] is None
-    assert "Believe none of them" in told["advice"]
-    assert all(each["low"] is None for each in told["estimates"])
-    for records in ([], list(crowd(Scene(), people=6, days=1).desk.state.episodes.values())):  # two stop early
-        assert values(scene.desk.trial, records)["advice"].startswith("Fewer than 5 people")
-
-
-def test_errors_are_over_people():
-    """Days that are all alike tell nothing new about the people: errors stay; over episodes they would halve."""
-    generator = np.random.default_rng(0)
-    parts, people = generator.exponential(size=12), [f"p{number % 6}" for number in range(12)]
-    once = _by_person(estimated(parts.mean(), parts, np.ones((12, 1)), (0.0, 9.0), fewest=1), people)
-    often = np.tile(parts, 4)
-    again = _by_person(estimated(parts.mean(), often, np.ones((48, 1)), (0.0, 9.0), fewest=1), people * 4)
-    assert len(once.contributions) == 6
-    assert once.contributions.mean() == pytest.approx(once.value)
-    assert again.interval() == pytest.approx(once.interval())
-
-
-def test_playing_the_fixed_probabilities_gains_nothing():
-    """If every plan fails, the trial plays them: all weights are 1, and what they earn is what was earned."""
-    scene = Scene()
-
-    def fail(context):
-        raise ValueError("no plan")
-
-    for number in range(40):
-        scene.desk.agent.decide = fail
-        scene.day(f"q{number % 5}")
-    told = values(scene.desk.trial, list(scene.desk.state.episodes.values()))
-    [sampling] = [each for each in told["estimates"] if each["name"] == "importance sampling"]
-    assert sampling["value"] == pytest.approx(told["played"]["value"])
-    assert sampling["episodes"] == pytest.approx(40)
-    assert (told["gain"]["low"], told["gain"]["high"]) == pytest.approx((0.0, 0.0), abs=1e-9)
-
-
-def test_the_gain_is_the_difference_of_the_two():
-    """Reminders help by half: what is learned earns more than fixed probabilities, and the interval says so."""
-    # The policy changed as it learned, so that only weighted estimates count, which need this many episodes.
-    scene = crowd(Scene(), people=16, days=40)
-    told = values(scene.desk.trial, list(scene.desk.state.episodes.values()))
-    assert told["gain"]["value"] == pytest.approx(told["played"]["value"] - told["fixed"]["value"])
-    assert 0.0 < told["gain"]["low"] < told["gain"]["value"] < told["gain"]["high"]
-
-
-def test_a_deviation_has_no_probability_and_does_not_count():
-    scene = Scene()
-    scene.day(action="call")
-    assert values(scene.desk.trial, list(scene.desk.state.episodes.values()))["whole"] == 0

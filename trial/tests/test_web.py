@@ -480,7 +480,7 @@ def test_a_call_that_fails_unexpectedly_fails_alone_and_once(site, monkeypatch, 
     """The others of its batch are answered; the log of the service names the place of the error, and no person."""
     from omg_trial.handlers import table
 
-    broken, whole = [], table._HANDLERS["open"]
+    broken, whole = [], table.ROUTES["open"].handler
 
     def fail(at, call, target):
         if call.person == "unlucky-person":
@@ -488,7 +488,7 @@ def test_a_call_that_fails_unexpectedly_fails_alone_and_once(site, monkeypatch, 
             raise KeyError("a secret about unlucky-person")
         return whole(at, call, target)
 
-    monkeypatch.setitem(table._HANDLERS, "open", fail)
+    monkeypatch.setitem(table.ROUTES, "open", table.ROUTES["open"]._replace(handler=fail))
     calls = [
         site.desk.prepare("open", {"person": name, "context": CONTEXT}, name) for name in ("p1", "unlucky-person", "p2")
     ]

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.validation import probability
 from omg_trial.analysis.clustered import ClusteredEstimate, clustered_fit
+
+NUMERATOR = 0.5
+"""p̃."""
 
 
 def excursion_effect(
@@ -20,14 +22,14 @@ def excursion_effect(
     person: Sequence[Any] | NDArray[Any],
     moderators: ArrayLike | None = None,
     controls: ArrayLike | None = None,
-    numerator: float = 0.5,
     names: Sequence[str] | None = None,
 ) -> ClusteredEstimate:
     """Estimate E[Y(1) - Y(0) | S, available] = S·β: what treating changes now, whatever was done before.
 
     Weighted and centred least squares minimises Σ w·(Y - G·α - (A - p̃)·S·β)² with w = p̃/p(1) where A = 1, and
-    (1 - p̃)/p(0) where A = 0. β̂ is consistent whatever G is, since the probabilities are known; G only makes it more
-    precise. Errors are clustered by person, as in `clustered_fit`.
+    (1 - p̃)/p(0) where A = 0. p̃ = 1/2 is a constant: β is the same estimand whatever the policy was. β̂ is consistent
+    whatever G is, since the probabilities are known; G only makes it more precise. Errors are clustered by person, as
+    in `clustered_fit`.
 
     Parameters
     ----------
@@ -44,8 +46,6 @@ def excursion_effect(
         S, with its constant; a constant alone if left out, which is the marginal effect.
     controls : array, shape (n, q), optional
         G, with its constant; the moderators if left out.
-    numerator : float, default 0.5
-        p̃. A constant keeps β the same estimand whatever the policy was.
     names : sequence of p str, optional
         Names of the moderators.
 
@@ -70,7 +70,6 @@ def excursion_effect(
     A. Boruvka, D. Almirall, K. Witkiewitz, S. A. Murphy, Assessing time-varying causal effect moderation in mobile
     health, JASA 113 (2018), 1112-1121.
     """
-    probability("numerator", numerator)
     treated, chances = np.asarray(treatment, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
     if not (chances > 0.0).all() or not np.isin(treated, (0.0, 1.0)).all():
         raise ValueError("`treatment` must be 0 or 1, and `probabilities` positive: leave out what was not drawn")
@@ -79,9 +78,9 @@ def excursion_effect(
     count = effects.shape[1]
     called = [f"moderator {place}" for place in range(count)] if names is None else list(names)
     return clustered_fit(
-        design=np.hstack([known, (treated - numerator)[:, None] * effects]),
+        design=np.hstack([known, (treated - NUMERATOR)[:, None] * effects]),
         outcome=outcome,
-        weights=np.where(treated == 1.0, numerator / chances[:, 1], (1.0 - numerator) / chances[:, 0]),
+        weights=NUMERATOR / np.where(treated == 1.0, chances[:, 1], chances[:, 0]),
         person=person,
         names=[f"control {place}" for place in range(known.shape[1])] + called,
     ).last(count)

@@ -35,7 +35,7 @@ def rehearse(
     from omg_trial.rehearsal.findings import analyse
     from omg_trial.rehearsal.player import FlakyDatabase, Player
     from omg_trial.rehearsal.reactions import load_model, simple_model
-    from omg_trial.rehearsal.report import describe_rehearsal, summarise, write_rehearsal
+    from omg_trial.rehearsal.report import describe_rehearsal, write_rehearsal
     from omg_trial.rehearsal.script import TROUBLE, Script
     from omg_trial.tokens import Tokens
     from omg_trial.trial_file import Trial
@@ -51,10 +51,10 @@ def rehearse(
     with contextlib.closing(FlakyDatabase(folder / "trial.db")) as store:
         player = Player(trial, store, model, script, people=people, days=days, seed=seed)
         player.play()
-        found = summarise(player)
         paths = write_rehearsal(player, folder)
-        typer.echo("\n".join(describe_rehearsal(found)))
-        happened = (counted(count, *HAPPENED.get(name, (name,))) for name, count in found.counts.items())
+        typer.echo("\n".join(describe_rehearsal(player)))
+        counts = {name: count for name, count in player.counts.items() if not name.startswith("refused: ")}
+        happened = (counted(count, *HAPPENED.get(name, (name,))) for name, count in counts.items())
         typer.echo(f"There were {', '.join(happened)}.")
         estimates = list(analyse(player))
         for each in estimates:

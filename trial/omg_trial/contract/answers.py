@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict
 
 
-class InLog(BaseModel):
+class DescribedModel(BaseModel):
+    """A model in which the text below a field is its description in the OpenAPI document."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class InLog(DescribedModel):
     """The answer of a call that was kept, and the number of its event."""
 
     event: int
@@ -17,24 +23,27 @@ class OfEpisode(InLog):
     episode: int
 
 
-class PolicyAnswer(BaseModel):
+class PolicyAnswer(DescribedModel):
     """A whole policy (H, S, A), and why it is this one."""
 
-    version: int = Field(description="Version of the model in use.")
-    source: str = Field(description="plan, last plan, fixed or control: see the guide on fallbacks.")
-    cause: str | None = Field(description="Why it is not a fresh plan; null if it is.")
-    certificate: float | None = Field(
-        description="A bound on γ·(L(q*) - L(q)): how far the plan's objective L, which includes the barrier, is from "
-        "its optimum, in units of 1/γ. null without a plan."
-    )
+    version: int
+    """Version of the model in use."""
+    source: str
+    """plan, last plan, fixed or control: see the guide on fallbacks."""
+    cause: str | None
+    """Why it is not a fresh plan; null if it is."""
+    certificate: float | None
+    """A bound on γ·(L(q*) - L(q)): how far the plan's objective L, which includes the barrier, is from its optimum, in
+    units of 1/γ. null without a plan."""
     policy: list[list[list[float]]]
 
 
-class Allowed(BaseModel):
+class Allowed(DescribedModel):
     """Leave to act without a network although the week has limits; `policy` and `drawn` keep them on every path."""
 
     until: str
-    signature: str = Field(description="To be sent with every decision that was made without a network.")
+    signature: str
+    """To be sent with every decision that was made without a network."""
 
 
 class Opened(PolicyAnswer, OfEpisode):
@@ -43,11 +52,11 @@ class Opened(PolicyAnswer, OfEpisode):
     horizon: int
     states: list[str]
     actions: list[str]
-    drawn: list[list[str]] | None = Field(
-        description="The action of every step and state, as a decision would answer it: an app without a network may "
-        "act by it and tell later. null unless the trial file says `offline`, or if a rule or replanning can change it."
-    )
-    allowance: Allowed | None = Field(description="null if the week has no limits, or no app acts without a network.")
+    drawn: list[list[str]] | None
+    """The action of every step and state, as a decision would answer it: an app without a network may act by it and
+    tell later. null unless the trial file says `offline`, or if a rule or replanning can change it."""
+    allowance: Allowed | None
+    """null if the week has no limits, or no app acts without a network."""
 
 
 class Fallback(BaseModel):
@@ -62,11 +71,12 @@ class Decided(OfEpisode):
     """The action to take, and its probability."""
 
     step: int
-    action: str | None = Field(description="null if nothing is to be done, as the person is not available.")
-    probability: float | None = Field(
-        description="null if the app did something else than what was drawn, or nothing was drawn."
-    )
-    available: bool = Field(description="Whether there was something to draw.")
+    action: str | None
+    """null if nothing is to be done, as the person is not available."""
+    probability: float | None
+    """null if the app did something else than what was drawn, or nothing was drawn."""
+    available: bool
+    """Whether there was something to draw."""
     version: int
     fallback: Fallback | None
 

@@ -61,7 +61,8 @@ Cause = Annotated[str, Field(min_length=1, max_length=500), kinds.Printable]
 Zone = Annotated[kinds.Zone, Field(max_length=60, examples=["Europe/Berlin"])]
 TARGETS: dict[str, Any] = {"episode": Episode, "incident": Episode, "person": Person}
 """What a call can be about, if that is no field of it: over HTTP the path names it."""
-STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+"""The text below a field is its description in the OpenAPI document."""
 
 
 class Call(BaseModel):
@@ -111,14 +112,15 @@ class Open(Call):
 
     name = "open"
     person: Person
-    occasion: Occasion | None = Field(
-        default=None,
-        description="Name of the decision point, such as a date. It exists once for each person, for ever: the same "
-        "name has the same episode. Without one, the next after those in which something was decided.",
-    )
-    context: Any = Field(description="What is known of the person: by column of the trial file, or one of its labels.")
-    available: bool = Field(default=True, description="Whether anything may be drawn in the episode.")
-    device_time: kinds.MomentText | None = Field(default=None, description="The time by the clock of the device.")
+    occasion: Occasion | None = None
+    """Name of the decision point, such as a date. It exists once for each person, for ever: the same name has the same
+    episode. Without one, the next after those in which something was decided."""
+    context: Any
+    """What is known of the person: by column of the trial file, or one of its labels."""
+    available: bool = True
+    """Whether anything may be drawn in the episode."""
+    device_time: kinds.MomentText | None = None
+    """The time by the clock of the device."""
 
 
 class Decide(Call):
@@ -128,11 +130,12 @@ class Decide(Call):
     step: Step
     state: str
     action: str | None = None
-    available: bool = Field(
-        default=True, description="Whether the person can be asked to do something now; if not, nothing is drawn."
-    )
-    device_time: kinds.MomentText | None = Field(default=None, description="The time by the clock of the device.")
-    allowance: str | None = Field(default=None, pattern="^[0-9a-f]{64}$", description="The allowance's signature.")
+    available: bool = True
+    """Whether the person can be asked to do something now; if not, nothing is drawn."""
+    device_time: kinds.MomentText | None = None
+    """The time by the clock of the device."""
+    allowance: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    """The allowance's signature."""
 
     @model_validator(mode="after")
     def _was_available(self) -> Decide:
@@ -175,7 +178,8 @@ class Erase(Call):
     """Take a person out of the trial, and destroy the key of their name and contexts."""
 
     name, target = "erase", "person"
-    cause: Cause = Field(description="Why. It stays in the log: do not name the person.")
+    cause: Cause
+    """Why. It stays in the log: do not name the person."""
 
 
 class Look(Call):
@@ -194,13 +198,14 @@ class Enrol(Call):
 
     name = "enrol"
     person: Person
-    arm: Literal["learning", "control"] | None = Field(
-        default=None, description="Drawn if it is null; otherwise the trial file must say that arms are given."
-    )
-    zone: Zone | None = Field(default=None, description="That of the trial file if it was never given.")
+    arm: Literal["learning", "control"] | None = None
+    """Drawn if it is null; otherwise the trial file must say that arms are given."""
+    zone: Zone | None = None
+    """That of the trial file if it was never given."""
     consent_from: kinds.DayText | None = None
     consent_to: kinds.DayText | None = None
-    end: kinds.DayText | None = Field(default=None, description="The last day on which anything is decided.")
+    end: kinds.DayText | None = None
+    """The last day on which anything is decided."""
 
     @model_validator(mode="after")
     def _goes_forward(self) -> Enrol:
@@ -269,4 +274,5 @@ class AskPolicy(BaseModel):
     """Ask for the policy of a context, without an episode and without a person: nothing happens."""
 
     model_config = STRICT
-    context: Any = Field(description="As in the call that opens an episode.")
+    context: Any
+    """As in the call that opens an episode."""

@@ -15,16 +15,14 @@ def handle_enrol(at: DecisionInputs, call: calls.Enrol, _: None) -> Handled:
     check_stays(at, call.person)
     known = at.state.people.get(call.person)
     if known is None and call.arm is not None and at.trial.people.arms == "drawn":
-        raise Refusal(
-            409, "`arm`: arms are drawn in this trial; leave it out, or set people.arms = 'given' in its file"
-        )
-    if known is not None and call.arm not in (None, known.arm):
-        raise Refusal(409, f"`arm`: the person is in the arm {known.arm}, for good")
-    arm = known.arm if known is not None else call.arm or draw_arm(at, call.person)
-    zone = call.zone or (known.zone if known is not None else at.trial.zone.key)
-    dates = ("consent_from", "consent_to", "end")
-    kept = {} if known is None else {name: getattr(known, name) for name in dates if name not in call.model_fields_set}
-    body = {**call.model_dump(), **kept, "arm": arm, "zone": zone, "given": call.arm}
+        advice = "leave it out, or set people.arms = 'given' in its file"
+        raise Refusal(409, f"`arm`: arms are drawn in this trial; {advice}")
+    was = known or Participant(arm=call.arm or draw_arm(at, call.person), zone=at.trial.zone.key, enrolled="")
+    if call.arm not in (None, was.arm):
+        raise Refusal(409, f"`arm`: the person is in the arm {was.arm}, for good")
+    dates = {"consent_from", "consent_to", "end"} - call.model_fields_set
+    kept = {"arm": was.arm, "zone": call.zone or was.zone, **{name: getattr(was, name) for name in dates}}
+    body = {**call.model_dump(), **kept, "given": call.arm}
     if None not in (body["consent_from"], body["consent_to"]) and body["consent_from"] > body["consent_to"]:
         raise Refusal(422, "`consent_to` must not be before `consent_from`, which was given before")
     return Handled("enrolled", body, answers.Enrolled(enrolled=True, event=at.number))

@@ -1,34 +1,51 @@
-"""The handler of every call, by the name of the call."""
+"""All calls, by name: what handles each, what it answers, its path over HTTP, and whose tokens may make it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-from omg_trial.contract import calls
+from pydantic import BaseModel
+
+from omg_trial.contract import answers, calls
 from omg_trial.decisions import DecisionInputs
 from omg_trial.handlers import episodes, people, steering
 from omg_trial.handlers.handled import Handled
 
+APP, TEAM = ("app", "phone"), ("administrator",)
+
+
+class Route(NamedTuple):
+    """The way of a call through the service."""
+
+    handler: Callable[..., Handled]
+    answer: type[BaseModel]
+    path: str | None
+    """None for a call that only the service makes."""
+    roles: tuple[str, ...]
+
 
 def handle(at: DecisionInputs, call: calls.Call, target: int | str | None) -> Handled:
     """Return the event and the answer of a call about an episode or a person; `Refusal` if it is refused."""
-    return _HANDLERS[call.name](at, call, target)
+    return ROUTES[call.name].handler(at, call, target)
 
 
-_HANDLERS: dict[str, Callable[..., Handled]] = {
-    "open": episodes.handle_open,
-    "decide": episodes.handle_decide,
-    "report": episodes.handle_report,
-    "close": episodes.handle_close,
-    "enrol": people.handle_enrol,
-    "pause": steering.handle_pause,
-    "resume": steering.handle_pause,
-    "stop": steering.handle_pause,
-    "publish": steering.handle_publish,
-    "withdraw": steering.handle_withdraw,
-    "erase": steering.handle_erase,
-    "look": steering.handle_look,
-    "learn": steering.handle_learn,
-    "roll back": steering.handle_roll_back,
-    "acknowledge": steering.handle_acknowledge,
+ROUTES = {
+    "open": Route(episodes.handle_open, answers.Opened, "/v1/episodes", APP),
+    "decide": Route(episodes.handle_decide, answers.Decided, "/v1/episodes/{episode}/decisions", APP),
+    "report": Route(episodes.handle_report, answers.Reported, "/v1/episodes/{episode}/outcomes", APP),
+    "close": Route(episodes.handle_close, answers.Closed, "/v1/episodes/{episode}/close", APP),
+    "enrol": Route(people.handle_enrol, answers.Enrolled, "/v1/people", ("app",)),
+    "pause": Route(steering.handle_pause, answers.Steered, "/v1/pause", TEAM),
+    "resume": Route(steering.handle_pause, answers.Steered, "/v1/resume", TEAM),
+    "stop": Route(steering.handle_pause, answers.Steered, "/v1/stop", TEAM),
+    "publish": Route(steering.handle_publish, answers.Published, "/v1/publish", TEAM),
+    "withdraw": Route(steering.handle_withdraw, answers.Withdrawn, "/v1/people/{person}/withdraw", TEAM),
+    "erase": Route(steering.handle_erase, answers.Erased, "/v1/people/{person}/erase", TEAM),
+    "learn": Route(steering.handle_learn, answers.LearningStarted, "/v1/learn", TEAM),
+    "roll back": Route(steering.handle_roll_back, answers.RolledBack, "/v1/roll-back", TEAM),
+    "acknowledge": Route(
+        steering.handle_acknowledge, answers.Acknowledged, "/v1/incidents/{incident}/acknowledge", TEAM
+    ),
+    "look": Route(steering.handle_look, answers.InLog, None, ()),
 }

@@ -8,7 +8,7 @@ import json
 import smtplib
 import ssl
 import urllib.request
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from omg_trial.trial_file.alerts import Alerts, secret
 
@@ -23,15 +23,6 @@ class Message(NamedTuple):
     text: str
     facts: dict[str, Any]
     """The same for a program: trial, severity, check, incident, time."""
-
-
-class Channel(Protocol):
-    """A way to send messages."""
-
-    name: str
-
-    def send(self, message: Message) -> None:
-        """Send a message; raise if it was not taken."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -95,6 +86,10 @@ class Mail:
                 server.close()
                 raise
         return server
+
+
+Channel = Webhook | Mail
+"""A way to send messages: `send` raises if one was not taken."""
 
 
 def channels(alerts: Alerts) -> list[Channel]:

@@ -10,10 +10,10 @@ COLUMNS = EXAMPLE.replace('labels = ["alone", "with others"]', "[context.columns
 
 def main() -> None:
     """Rehearse a trial of each kind: contexts that are labels, and contexts that are records."""
-    from omg_trial.rehearsal.report import rehearse
+    from omg_trial.rehearsal.report import describe_rehearsal, rehearse
 
     for text in (EXAMPLE, COLUMNS):
-        print(rehearse(Trial.parse(text), people=2).decisions, "decisions", flush=True)
+        print(describe_rehearsal(rehearse(Trial.parse(text), people=2))[0], flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import math
 import os
 import statistics
 from pathlib import Path
-from typing import NamedTuple
 
 from omg_cmdp.validation import file_path
 from omg_trial.decisions import PolicySource
@@ -25,27 +24,7 @@ EPISODES = 2
 """Episodes of each person: what comes of the first is learned before the second."""
 
 
-class Rehearsal(NamedTuple):
-    """Numbers of a rehearsal."""
-
-    episodes: int
-    decisions: int
-    shares: dict[str, float]
-    """Share of each action among all decisions."""
-    least: float
-    """The smallest probability of an action that was drawn."""
-    changed: dict[str, int]
-    """Decisions that a rule has changed, or whose policy was not a fresh plan; by the rule or the policy's source."""
-    published: int
-    refused: tuple[str, ...]
-    """Why models were not published."""
-    seconds: float
-    """The median time of an opening, with its plan."""
-    counts: dict[str, int]
-    """What else has happened, by its name."""
-
-
-def rehearse(trial: Trial, *, people: int = 20) -> Rehearsal:
+def rehearse(trial: Trial, *, people: int = 20) -> Player:
     """Play two episodes of everybody in memory, in which nothing goes wrong; the trial begins on a Monday.
 
     Parameters
@@ -58,46 +37,36 @@ def rehearse(trial: Trial, *, people: int = 20) -> Rehearsal:
     Examples
     --------
     >>> from omg_trial.trial_file import EXAMPLE
-    >>> rehearse(Trial.parse(EXAMPLE), people=3).decisions
-    12
+    >>> describe_rehearsal(rehearse(Trial.parse(EXAMPLE), people=3))[0].partition(":")[0]
+    '6 episodes, 12 decisions'
     """
     days = math.ceil(EPISODES * trial.space.horizon / decisions_per_day(trial))
     player = Player(trial, FlakyDatabase(":memory:"), simple_model(trial), Script(), people=people, days=days, seed=0)
     player.play()
-    return summarise(player)
+    return player
 
 
-def summarise(player: Player) -> Rehearsal:
-    """Return the numbers of what was played, without people who were taken out."""
+def describe_rehearsal(player: Player) -> list[str]:
+    """Return what was played, sentence by sentence, without people who were taken out."""
     trial, state = player.trial, player.desk.state
     choices = [choice for record in state.episodes.values() for choice in record.choices.values()]
     taken = collections.Counter(choice.action for choice in choices)
-    sources = (choice.source for choice in choices if choice.source != PolicySource.PLAN)
-    return Rehearsal(
-        len(state.episodes),
-        len(choices),
-        {name: taken[place] / max(len(choices), 1) for place, name in enumerate(trial.actions)},
-        min((choice.probability for choice in choices if choice.probability is not None), default=math.nan),
-        dict(collections.Counter([*sources, *(rule for choice in choices for rule in choice.rules)])),
-        state.version.number,
-        tuple(change.cause or "" for change in state.changes if change.verdict == "refused"),
-        statistics.median(player.seconds[1:] or player.seconds or [math.nan]),
-        {name: count for name, count in player.counts.items() if not name.startswith("refused: ")},
-    )
-
-
-def describe_rehearsal(rehearsal: Rehearsal) -> list[str]:
-    """Return what a rehearsal has shown, sentence by sentence."""
-    shares = ", ".join(f"{name} {100 * share:.3g}%" for name, share in rehearsal.shares.items())
-    published = counted(rehearsal.published, "model was", "models were")
+    each = [100.0 * taken[place] / max(len(choices), 1) for place in range(len(trial.actions))]
+    shares = ", ".join(f"{name} {share:.3g}%" for name, share in zip(trial.actions, each, strict=True))
+    least = min((choice.probability for choice in choices if choice.probability is not None), default=math.nan)
+    seconds = statistics.median(player.seconds[1:] or player.seconds or [math.nan])
+    published = counted(state.version.number, "model was", "models were")
     found = [
-        f"{rehearsal.episodes} episodes, {counted(rehearsal.decisions, 'decision')}: {shares}.",
-        f"The least probable action that was drawn had probability {rehearsal.least:.3g}.",
-        f"{published} published. An episode opens in {1000 * rehearsal.seconds:.1f} ms here.",
+        f"{len(state.episodes)} episodes, {counted(len(choices), 'decision')}: {shares}.",
+        f"The least probable action that was drawn had probability {least:.3g}.",
+        f"{published} published. An episode opens in {1000 * seconds:.1f} ms here.",
     ]
-    for name, count in rehearsal.changed.items():
+    sources = [choice.source for choice in choices if choice.source != PolicySource.PLAN]
+    changed = collections.Counter([*sources, *(rule for choice in choices for rule in choice.rules)])
+    for name, count in changed.items():
         found.append(f"{counted(count, 'decision was', 'decisions were')} made or changed by: {name}.")
-    return found + [f"A model was not published: {cause}." for cause in rehearsal.refused]
+    refused = (change.cause for change in state.changes if change.verdict == "refused")
+    return found + [f"A model was not published: {cause}." for cause in refused]
 
 
 def write_rehearsal(player: Player, folder: str | os.PathLike[str]) -> list[Path]:

@@ -46,6 +46,7 @@ class Head(FileTable):
     """Name and size of the trial."""
 
     name: PrintableName
+    """Name of the trial."""
     horizon: PositiveCount
     """Decisions in an episode."""
     time_zone: Zone = "UTC"
@@ -62,6 +63,7 @@ class States(FileTable):
     """States of a person, by name."""
 
     names: Names
+    """Names of the states."""
     start: dict[str, Probability] = {}
     """Probabilities of the first state; the first name, if left out."""
     forbidden: dict[str, Names] = {}
@@ -72,6 +74,7 @@ class Actions(FileTable):
     """Actions, by name, and how often each may or must be taken."""
 
     names: Names
+    """Names of the actions."""
     fallback: dict[str, Probability]
     """Fixed probabilities, when there is no plan."""
     unavailable: Name | None = None
@@ -83,6 +86,7 @@ class Actions(FileTable):
     mean_per_week: dict[str, Positive] = {}
     """The most that is expected of an action; `most_per_week` if left out, and `decisions_per_week` is known."""
     least_per_week: dict[str, PositiveCount] = {}
+    """A guard from below: when the rest of the week is needed for an action, nothing else is drawn."""
     decisions_per_week: PositiveCount | None = None
     """Decisions that are expected for each person; `least_per_week` and `mean_per_week` need it."""
 
@@ -91,8 +95,11 @@ class ContextColumn(FileTable):
     """A column of a record: numbers from `low` to `high`, or one of `labels`."""
 
     labels: Names | None = None
+    """What is known; anything else counts as unknown."""
     low: float | None = None
+    """A number below it counts as this one."""
     high: float | None = None
+    """A number above it counts as this one."""
     median: float | None = None
     """Stands for a missing number; the middle of the range, if left out."""
     missing: bool = False
@@ -125,7 +132,9 @@ class ContextSection(FileTable):
     """What is known at the start of an episode: one of `labels`, or a record of `columns`."""
 
     labels: Names = ()
+    """The contexts."""
     columns: dict[str, ContextColumn] = {}
+    """Columns of a record, by name."""
     crosses: tuple[Cross, ...] = Field((), strict=False)
     """Pairs of columns whose products are features too."""
 
@@ -140,6 +149,7 @@ class OracleSection(FileTable):
     """How something is learned: a kind of oracle, and options that its constructor takes."""
 
     options: dict[str, Any] = {}
+    """What the constructor is given."""
 
 
 class Rewards(OracleSection):
@@ -148,6 +158,7 @@ class Rewards(OracleSection):
     oracle: Literal["linear", "counts"] | None = None
     """By default linear for columns, counts for labels."""
     range: Pair = (0.0, 1.0)
+    """The least and the largest reward of a decision."""
     return_range: Pair | None = None
     """Range of the sum of an episode's rewards, if that is narrower than horizon times `range`."""
 
@@ -163,6 +174,7 @@ class Exploration(FileTable):
     """How much the trial explores."""
 
     gamma: Annotated[str | float, BeforeValidator(_exploration)] = "adaptive"
+    """The exploration rule."""
     floor: Probability = 0.0
     """The least probability of every admissible action."""
 
@@ -175,7 +187,9 @@ class LearningSection(FileTable):
     missing_reward: float | None = None
     """Stands for a reward that never came; without it such a reward is left out."""
     replan: Literal["episode", "step"] = "episode"
-    """Whether every step is planned with the newest model, instead of the model that the episode began with."""
+    """Whether every step is planned with the newest model, instead of the model that the episode began with.
+
+    Regret bounds are about the latter; probabilities are exact all the same."""
     publish: Literal["at once", "by hand"] = "at once"
     """Whether a model that passes its checks is used at once, or waits until somebody publishes it."""
 
@@ -186,7 +200,9 @@ class People(FileTable):
     roster: Literal["open", "required"] = "open"
     """Whether somebody's first opening enrols them, or unknown people are refused."""
     control: Probability = 0.0
-    """The share of people who are decided for by the fixed probabilities, drawn when they are enrolled."""
+    """The share of people who are decided for by the fixed probabilities, drawn when they are enrolled.
+
+    Nothing is learned from them."""
     arms: Literal["drawn", "given"] = "drawn"
     """Whether whoever enrols a person may choose the arm; if not, it is always drawn."""
 
@@ -195,8 +211,11 @@ class Window(FileTable):
     """When people may be asked to do something, by their own clock; outside of it the action is `outside`."""
 
     begin: TimeOfDay
+    """When the window opens."""
     end: TimeOfDay
+    """When it closes."""
     outside: str
+    """The action outside of it, for certain."""
 
     def holds(self, time: datetime.time) -> bool:
         """Return whether `time` lies in the window, which may run over midnight."""
@@ -248,7 +267,7 @@ class Budget(FileTable):
     """The most that an episode may cost in expectation; plans keep it."""
 
     most: Positive
-    """The expected cost of an episode."""
+    """The expected cost of an episode, floor included."""
     costs: dict[str, Positive]
     """Cost of actions, by name; the others cost nothing."""
 

@@ -10,9 +10,9 @@ from omg_cmdp.documents import FileError, nearest
 
 
 class FileTable(BaseModel):
-    """A table of the file. Values are not converted: "3" is no number."""
+    """A table of the file. Values are not converted: "3" is no number. The text below a key is its description."""
 
-    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod

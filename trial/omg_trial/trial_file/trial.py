@@ -50,6 +50,8 @@ class Trial:
 
     Attributes
     ----------
+    file : TrialFile
+        The tables of the file.
     name : str
         Name of the trial.
     offline : bool
@@ -132,7 +134,7 @@ class Trial:
         self.end, self.people, self.by_hand = file.trial.end, file.people, learning.publish == "by hand"
         without = file.actions.unavailable, file.actions.paused
         self.unavailable, self.paused = (None if name is None else self.actions.index(name) for name in without)
-        self.text = text
+        self.file, self.text = file, text
 
     @functools.cached_property
     def digest(self) -> str:

@@ -5,45 +5,21 @@ Sentences name episodes, not people.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
 from omg_trial.watching import decisions, outcomes, system
-from omg_trial.watching.losses import settled
 from omg_trial.watching.verdicts import Verdict
 from omg_trial.watching.view import TrialView
 
 CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
-    "clipped probabilities": decisions.clipped,
-    "shares of actions": decisions.shares,
-    "burden": decisions.burden,
-    "window": decisions.outside,
-    "consent": decisions.consent,
-    "device clocks": decisions.device_clocks,
-    "fallbacks": decisions.fallbacks,
-    "deviations": decisions.deviations,
-    "draws": decisions.draws,
-    "abandoned openings": outcomes.abandoned,
-    "gaps": outcomes.gaps,
-    "repeated decisions": outcomes.repeats,
-    "expected decisions": outcomes.expected,
-    "overdue rewards": outcomes.overdue,
-    "unmatched outcomes": outcomes.unmatched,
-    "contradictory states": outcomes.contradictions,
-    "support": outcomes.support,
-    "roster": outcomes.roster,
-    "model refused": system.refused,
-    "model fit": system.fit,
-    "learning late": system.late,
-    "clock": system.clock,
-    "store": system.kept,
-    "restored log": system.restored,
-    "unauthorised calls": system.unauthorised,
-    "memory": system.memory,
-    "disk": system.disk,
-    "alerts": system.alerts,
-    "settled": settled,
+    name.replace("_", " "): check
+    for module in (decisions, outcomes, system)
+    for name, check in vars(module).items()
+    if inspect.isfunction(check) and check.__module__ == module.__name__ and not name.startswith("_")
 }
+"""Every public function of these modules is a check; it is called by its name, with spaces."""
 
 
 class Finding(NamedTuple):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import bisect
 import collections
 import datetime
+import functools
 import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,8 @@ PARTS = 3
 """Parts of a column's range, whose rewards are shown apart."""
 
 
-def days(view: TrialView, *, blinded: bool) -> list[dict[str, Any]]:
-    """Return the last days, by the clock of the trial, those without a decision too.
-
-    A `blinded` reader sees neither rewards nor actions and their probabilities, which tell what the model has learned,
-    nor how many decisions had no draw, no plan, or a rule: on a day with few decisions that tells actions and arms.
-    """
+def days(view: TrialView) -> list[dict[str, Any]]:
+    """Return the last days, by the clock of the trial, those without a decision too."""
     by_day: dict[datetime.date, list[WatchedStep]] = collections.defaultdict(list)
     for each in view.steps:
         by_day[_date(view, each.time)].append(each)
@@ -44,8 +42,7 @@ def days(view: TrialView, *, blinded: bool) -> list[dict[str, Any]]:
         {
             "day": day.isoformat(),
             "enrolled": bisect.bisect(enrolled, day),
-            **_counts(view, by_day.get(day, [])),
-            **({} if blinded else _made(view.trial, by_day.get(day, []))),
+            **_day(view, by_day.get(day, [])),
         }
         for day in shown
     ]
@@ -91,10 +88,13 @@ def rewards(view: TrialView) -> list[dict[str, Any]]:
     """
     known = [each for each in view.steps if each.choice.probability is not None and _rewarded(each)]
     known = [each for each in known if min(each.choice.probabilities, default=0.0) > 0.0]
-    groups: dict[tuple[str, str], list[WatchedStep]] = {("", ""): known, **{each: [] for each in _groups(view.trial)}}
+    groups: dict[tuple[str, str], list[WatchedStep]] = {("", ""): known}
+    columns = _columns(view.trial)
+    groups |= {(name, value): [] for name, (values, _) in columns.items() for value in values}
     for each in known:
         record = view.state.episodes[each.episode]
-        for group in [("arm", record.arm), *_groups_of(view.trial, record.context)]:
+        context = context_from_json(record.context)
+        for group in [("arm", record.arm), *((name, place(context)) for name, (_, place) in columns.items())]:
             groups.setdefault(group, []).append(each)
 
     def after(action: int, steps: list[WatchedStep]) -> dict[str, Any] | None:
@@ -116,32 +116,27 @@ def _date(view: TrialView, time: datetime.datetime) -> datetime.date:
     return time.astimezone(view.trial.zone).date()
 
 
-def _counts(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
-    silent = [each for each in steps if not _rewarded(each)]
+def _day(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
+    """Return a day in numbers; a decision whose reward is not overdue is still waiting for it."""
     due = view.now - datetime.timedelta(hours=view.trial.watch.overdue_hours)
+    known, silent = [each for each in steps if _rewarded(each)], [each for each in steps if not _rewarded(each)]
+    taken = collections.Counter(each.choice.action for each in steps)
+    of_person = collections.Counter(each.person for each in known)
+    chances = [each.choice.probability for each in steps if each.choice.probability is not None]
+    rows = [each.choice.probabilities for each in steps if each.choice.probabilities and each.choice.source != CONTROL]
     return {
         "decisions": len(steps),
         "people": len({each.person for each in steps}),
         "missing": sum(each.time <= due for each in silent),
         "waiting": sum(each.time > due for each in silent),
-    }
-
-
-def _made(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any]:
-    taken = collections.Counter(each.choice.action for each in steps)
-    chances = [each.choice.probability for each in steps if each.choice.probability is not None]
-    rows = [each.choice.probabilities for each in steps if each.choice.probabilities and each.choice.source != CONTROL]
-    known = [each for each in steps if _rewarded(each)]
-    of_person = collections.Counter(each.person for each in known)
-    return {
         "fallbacks": sum(each.choice.cause is not None for each in steps),
         "unavailable": sum(not each.choice.probabilities for each in steps),
         "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
-        "actions": [taken[action] for action in range(len(trial.actions))],
+        "actions": [taken[action] for action in range(len(view.trial.actions))],
         "chances": [float(each) for each in np.mean(rows, axis=0)] if rows else None,
         "probability": [float(each) for each in np.quantile(chances, [0.0, 0.5, 1.0])] if chances else None,
         # The mean over people of each one's mean.
-        "reward": _reward(trial, known, [1.0 / of_person[each.person] for each in known]),
+        "reward": _reward(view.trial, known, [1.0 / of_person[each.person] for each in known]),
     }
 
 
@@ -161,28 +156,23 @@ def _reward(trial: Trial, steps: list[WatchedStep], weights: list[float]) -> dic
     return found
 
 
-def _groups(trial: Trial) -> list[tuple[str, str]]:
-    """Return the values of columns that are shown apart: labels, and parts of a range."""
+def _columns(trial: Trial) -> dict[str, tuple[Sequence[str], Callable[[Any], str]]]:
+    """Return, for each column, the values that are shown apart, and what tells which of them a context has."""
     if trial.features is None:
-        return [("context", label) for label in trial.labels]
-    return [(str(each.column), value) for each in trial.features.columns for value in _values(each)]
+        return {"context": (trial.labels, str)}
+    return {str(each.column): (_values(each), functools.partial(_value, each)) for each in trial.features.columns}
 
 
 def _values(column: Number | Category) -> list[str]:
+    """Return labels, or parts of a range."""
     if isinstance(column, Category):
         return [str(label) for label in column.labels]
     ends = np.linspace(column.low, column.high, PARTS + 1)
     return [f"{low:.4g} to {high:.4g}" for low, high in itertools.pairwise(ends)]
 
 
-def _groups_of(trial: Trial, text: str) -> list[tuple[str, str]]:
-    context = context_from_json(text)
-    if trial.features is None:
-        return [("context", str(context))]
-    return [(str(each.column), _value(each, context.get(each.column))) for each in trial.features.columns]
-
-
-def _value(column: Number | Category, entry: Any) -> str:
+def _value(column: Number | Category, context: Any) -> str:
+    entry = context.get(column.column)
     if isinstance(column, Category):
         label = column.label(entry)
         return label if label in column.labels else "unknown"

@@ -16,7 +16,7 @@ SURPRISE = 15.0
 """Minus the logarithm of the probability of draws that are not believed: one in three million."""
 
 
-def clipped(view: TrialView) -> Verdict:
+def clipped_probabilities(view: TrialView) -> Verdict:
     """Look for people whose last decisions were all left to the floor."""
     people, limit = view.by_person(view.steps), view.trial.watch.streak
     long = sum(_all_clipped(view, steps, limit) for steps in people.values())
@@ -41,7 +41,7 @@ def _all_clipped(view: TrialView, steps: list[WatchedStep], limit: int) -> bool:
     return False
 
 
-def shares(view: TrialView) -> Verdict:
+def shares_of_actions(view: TrialView) -> Verdict:
     """Compare how often each action was taken with the least share, for all and for each."""
     watch, actions = view.trial.watch, view.trial.actions
     whole = _action_shares(view, view.week)
@@ -83,10 +83,23 @@ def burden(view: TrialView) -> Verdict:
     return (RED, message) if above else yellow_if(below > 0, message)
 
 
-def outside(view: TrialView) -> Verdict:
+def window(view: TrialView) -> Verdict:
     """Count decisions that were asked for outside the window."""
     those = ["window" in each.choice.rules for each in view.week]
     return share_within(those, "asked for outside the window", view.trial.watch.outside)
+
+
+def consent(view: TrialView) -> Verdict:
+    """Count decisions that were asked for outside a person's consent, and refused."""
+    count = view.process.lately("consent")
+    return yellow_if(count > 0, f"{count} decisions in an hour were asked for outside the consent, and refused")
+
+
+def device_clocks(view: TrialView) -> Verdict:
+    """Look for people whose device shows another time than the service."""
+    most = view.trial.watch.drift_seconds
+    off = {each.person for each in view.week if each.choice.drift is not None and abs(each.choice.drift) > most}
+    return yellow_if(bool(off), f"the devices of {len(off)} people are off by more than {most:g} seconds")
 
 
 def fallbacks(view: TrialView) -> Verdict:
@@ -124,16 +137,3 @@ def draws(view: TrialView) -> Verdict:
     counts = zip(view.trial.actions, taken.sum(axis=0), chances.sum(axis=0), strict=True)
     shown = ", ".join(f"{name} {count} times, expected were {expected:.1f}" for name, count, expected in counts)
     return RED if (abs(more) > wide).any() else GREEN, f"of {len(made)} draws, {shown}"
-
-
-def consent(view: TrialView) -> Verdict:
-    """Count decisions that were asked for outside a person's consent, and refused."""
-    count = view.process.lately("consent")
-    return yellow_if(count > 0, f"{count} decisions in an hour were asked for outside the consent, and refused")
-
-
-def device_clocks(view: TrialView) -> Verdict:
-    """Look for people whose device shows another time than the service."""
-    most = view.trial.watch.drift_seconds
-    off = {each.person for each in view.week if each.choice.drift is not None and abs(each.choice.drift) > most}
-    return yellow_if(bool(off), f"the devices of {len(off)} people are off by more than {most:g} seconds")

@@ -28,7 +28,6 @@ from omg_trial.rules import moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.process import Process
-from omg_trial.watching.verdicts import GREEN, Verdict, yellow_if
 from omg_trial.watching.view import WEEK, TrialView
 
 MOST_READ = 2000
@@ -101,12 +100,12 @@ class LossWatch:
         """Yield the events of a log, and follow each."""
         for event in events:
             self.follow(event)
-            self._last = moment(event.time)
             yield event
 
     def conclude(self, state: State) -> Losses:
-        """Return what was lost at most when the last event had passed, in which the trial was in `state`."""
-        return self.look(TrialView.of(self.trial, state, self._last, Process(lambda: self._last)))
+        """Return what was lost at most when the last event had passed, after which the trial is in `state`."""
+        last = moment(state.time)
+        return self.look(TrialView.of(self.trial, state, last, Process(lambda: last)))
 
     def look(self, view: TrialView) -> Losses:
         """Judge the episodes that were closed since, and return what was lost at most."""
@@ -158,20 +157,6 @@ def watch(desk: Desk, process: Process) -> TrialView:
             process.losses.collect(desk)
     process.damage = desk.damage
     return TrialView.of(desk.trial, desk.state, desk.clock(), process)
-
-
-def settled(view: TrialView) -> Verdict:
-    """Tell whether enough is settled for the team to stop, if the trial file asks for that."""
-    least, lost = view.trial.watch.settled, losses(view)
-    if not least:
-        return GREEN, "not asked for"
-    if lost is None or lost.reason or lost.episodes == 0:
-        return GREEN, "nothing can be said yet"
-    message = (
-        f"{lost.settled:.0%} of the decisions are settled; the trial file asks for {least:.0%}. If the trial stops "
-        "now, what it lost at most still holds, but tests and intervals for a planned number of episodes do not"
-    )
-    return yellow_if(lost.settled >= least, message)
 
 
 def losses(view: TrialView) -> Losses | None:

@@ -15,13 +15,7 @@ from omg_trial.watching.verdicts import Verdict, named, yellow_if
 from omg_trial.watching.view import WEEK, TrialView
 
 
-def gaps(view: TrialView) -> Verdict:
-    """Look for steps that were left out."""
-    gaps = [each for each in _settled(view) if len(each.choices) <= max(each.choices, default=-1)]
-    return yellow_if(bool(gaps), f"episodes in which a step was left out: {named(gaps)}")
-
-
-def abandoned(view: TrialView) -> Verdict:
+def abandoned_openings(view: TrialView) -> Verdict:
     """Count episodes that were closed before anything was decided: whoever looks and closes is seen here."""
     closed = [each for each in view.recent if each.closed is not None]
     empty = [each for each in closed if not each.choices]
@@ -29,7 +23,13 @@ def abandoned(view: TrialView) -> Verdict:
     return yellow_if(len(empty) > view.trial.watch.abandoned * len(closed), message)
 
 
-def repeats(view: TrialView) -> Verdict:
+def gaps(view: TrialView) -> Verdict:
+    """Look for steps that were left out."""
+    gaps = [each for each in _settled(view) if len(each.choices) <= max(each.choices, default=-1)]
+    return yellow_if(bool(gaps), f"episodes in which a step was left out: {named(gaps)}")
+
+
+def repeated_decisions(view: TrialView) -> Verdict:
     """Count steps that were asked for again."""
     recent = [each for each in view.recent if moment(each.touched) > view.now - WEEK]
     repeats, decisions = sum(each.repeats for each in recent), sum(len(each.choices) for each in recent)
@@ -37,7 +37,7 @@ def repeats(view: TrialView) -> Verdict:
     return yellow_if(repeats > view.trial.watch.repeated * decisions, message)
 
 
-def expected(view: TrialView) -> Verdict:
+def expected_decisions(view: TrialView) -> Verdict:
     """Compare with the number that the trial file expects; without one, with silence."""
     per_week, watch = view.trial.limits.decisions_per_week, view.trial.watch
     if per_week is None:
@@ -60,20 +60,20 @@ def expected(view: TrialView) -> Verdict:
     return yellow_if(missing or many, message + ("; somebody had more than expected" if many else ""))
 
 
-def overdue(view: TrialView) -> Verdict:
+def overdue_rewards(view: TrialView) -> Verdict:
     """Compare rewards that have not come with those that should have."""
     overdue, due = len(view.overdue), len(view.due)
     message = f"{overdue} of {due} rewards of seven days are overdue"
     return yellow_if(overdue > view.trial.watch.missing * due, message)
 
 
-def unmatched(view: TrialView) -> Verdict:
+def unmatched_outcomes(view: TrialView) -> Verdict:
     """Look for outcomes of steps that nobody decided."""
     found = [each for each in _settled(view) if each.outcomes.keys() - each.choices.keys()]
     return yellow_if(bool(found), f"episodes with an outcome of a step that was not decided: {named(found)}")
 
 
-def contradictions(view: TrialView) -> Verdict:
+def contradictory_states(view: TrialView) -> Verdict:
     """Look for outcomes that say another state than the next decision."""
     found = [record for record in view.recent if any(_contradicts(record, step) for step in record.outcomes)]
     return yellow_if(bool(found), f"episodes in which an outcome and the next decision differ: {named(found)}")

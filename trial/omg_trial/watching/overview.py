@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import datetime
 from collections.abc import Sequence
 from typing import Any
 
 from omg_cmdp.contexts import context_from_json
-from omg_cmdp.oracles.feature_map import Category
 from omg_trial.desk import Desk
 from omg_trial.episodes import Record
 from omg_trial.handlers.handled import find_person
-from omg_trial.incident import Incident
-from omg_trial.people.participants import Halt, WeekAccount
+from omg_trial.people.participants import WeekAccount
 from omg_trial.trial_file.trial import Trial
-from omg_trial.versions import Change
+from omg_trial.versions import Version
 from omg_trial.watching import course
-from omg_trial.watching.checks import Finding, findings
+from omg_trial.watching.checks import findings
 from omg_trial.watching.losses import losses
-from omg_trial.watching.value import values
 from omg_trial.watching.view import TrialView, WatchedStep
 
 MOST_ROWS = 200
 
 
-# What a blinded reader sees; all else of these is None. Whether there is a certificate, a cause or a rule tells the
-# arm, and whether anything was drawn may tell the action.
+# What a blinded reader sees of each row. Whether there is a certificate, a cause or a rule tells the arm, and whether
+# anything was drawn may tell the action.
 _OF_PERSON = ("zone", "enrolled", "consent_from", "consent_to", "end")
 _OF_EPISODE = ("episode", "person", "opened", "touched", "closed", "version", "context", "steps")
 _OF_STEP = ("version", "time", "local", "drift", "revisions")
+_OF_OVERDUE = ("person", "episode", "step", "time")
+_OF_DAY = ("day", "enrolled", "decisions", "people", "missing", "waiting")
+_OUTCOMES = ("budgets", "rewards", "lost")
+_CHECKED = ("checks", "incidents")
 _SAID = (
     *("consent", "device clocks", "abandoned openings", "gaps", "repeated decisions", "expected decisions"),
     *("overdue rewards", "unmatched outcomes", "contradictory states", "support", "roster", "learning late"),
@@ -41,68 +43,68 @@ _UNSAID = "left out in the blinded view: it may tell actions or arms apart"
 
 def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
     """Return what the page shows, as JSON has it; a `blinded` reader sees no outcome, and nothing by action."""
-    trial = view.trial
+    trial, state, lost = view.trial, view.state, losses(view)
     under_way = [record for record in view.records if record.closed is None]
-    return {
+    found = {
         "trial": trial.name,
         "time": view.now.astimezone(datetime.UTC).isoformat(timespec="seconds"),
         "zone": trial.zone.key,
-        "event": view.state.number,
-        "hash": view.state.hash,
-        "version": view.state.version.number,
+        "event": state.number,
+        "hash": state.hash,
+        "version": state.version.number,
         "states": trial.states,
         "actions": trial.actions,
         "horizon": trial.space.horizon,
         "floor": trial.floor.probability,
         "reward_range": trial.reward_range,
         "context": _context(trial),
-        "people": len(view.state.people),
+        "people": len(state.people),
         "people_this_week": len({each.person for each in view.week}),
-        "arms": None if blinded else collections.Counter(each.arm for each in view.state.people.values()),
-        "halted": _halt(view.state.halted, blinded),
-        "halted_actions": {} if blinded else _halted_actions(view),
-        "paused": sum(each.paused is not None for each in view.state.people.values()),
-        "waiting": _waiting(view),
-        "withdrawn": len(view.state.withdrawn) + len(view.state.erased),
-        "episodes": len(view.state.episodes),
+        "arms": collections.Counter(each.arm for each in state.people.values()),
+        "halted": state.halted and state.halted._asdict(),
+        "halted_actions": {trial.actions[each]: halt._asdict() for each, halt in state.halted_actions.items()},
+        "paused": sum(each.paused is not None for each in state.people.values()),
+        "waiting": _waiting(state.waiting),
+        "withdrawn": len(state.withdrawn) + len(state.erased),
+        "episodes": len(state.episodes),
         "episodes_under_way": len(under_way),
         "rewards_due": len(view.due),
         "rewards_overdue": len(view.overdue),
-        "checks": _shown(findings(view), blinded),
-        "under_way": [_under_way(record, blinded) for record in reversed(under_way[-MOST_ROWS:])],
-        "overdue": [_overdue(trial, step, blinded) for step in view.overdue[:MOST_ROWS]],
+        "checks": [each._asdict() for each in findings(view)],
+        "under_way": [_under_way(record) for record in reversed(under_way[-MOST_ROWS:])],
+        "overdue": [_overdue(trial, step) for step in view.overdue[:MOST_ROWS]],
         "blinded": blinded,
-        "days": course.days(view, blinded=blinded),
+        "days": course.days(view),
         "retention": course.retention(view),
-        "versions": [_change(change, blinded) for change in reversed(view.state.changes)],
-        "incidents": _shown(view.state.incidents[: -MOST_ROWS - 1 : -1], blinded),
-        **({} if blinded else _outcomes(view)),
+        "versions": [each._asdict() for each in reversed(state.changes)],
+        "incidents": [each._asdict() for each in state.incidents[: -MOST_ROWS - 1 : -1]],
+        "budgets": course.budgets(view),
+        "rewards": course.rewards(view),
+        "lost": None if lost is None else lost.record(),
+    }
+    return _blind(found) if blinded else found
+
+
+def _blind(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what a blinded reader sees of an overview: no outcome, and nothing by action or arm."""
+    said = {name: [_unsaid(each) if each["check"] not in _SAID else each for each in found[name]] for name in _CHECKED}
+    return {
+        **{name: each for name, each in found.items() if name not in _OUTCOMES},
+        **said,
+        "arms": None,
+        "halted": _unsaid(found["halted"]),
+        "halted_actions": {},
+        "under_way": [_only(_OF_EPISODE, each) for each in found["under_way"]],
+        "overdue": [_only(_OF_OVERDUE, each) for each in found["overdue"]],
+        "days": [{name: each[name] for name in _OF_DAY} for each in found["days"]],
+        "versions": [_unsaid(each) for each in found["versions"]],
     }
 
 
-def _shown(found: Sequence[Finding | Incident], blinded: bool) -> list[dict[str, Any]]:
-    """Return findings or incidents; a blinded reader sees the colours, and no sentence about actions or arms."""
-    rows = [each._asdict() for each in found]
-    return [_without_words(each) if blinded and each["check"] not in _SAID else each for each in rows]
-
-
-def _without_words(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a finding without its sentence, or an incident without its own and what the team wrote beside it."""
-    noted = {"note": _UNSAID} if row.get("note") is not None else {}
-    return {**row, "message": _UNSAID, **noted}
-
-
-def _change(change: Change, blinded: bool) -> dict[str, Any]:
-    """Return a change of the version; why a model was refused tells a blinded reader what was lost."""
-    row = change._asdict()
-    return {**row, "cause": _UNSAID} if blinded and change.cause is not None else row
-
-
-def _halt(halt: Halt | None, blinded: bool) -> dict[str, Any] | None:
-    """Return a pause or a stop; its cause may name actions, outcomes or arms."""
-    if halt is None:
-        return None
-    return {**halt._asdict(), **({"cause": _UNSAID} if blinded else {})}
+def _unsaid(row: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a row without what checks or the team have said: that may name actions, outcomes or arms."""
+    words = ("message", "note", "cause")
+    return row and {name: _UNSAID if name in words and value is not None else value for name, value in row.items()}
 
 
 def _only(names: Sequence[str], row: dict[str, Any]) -> dict[str, Any]:
@@ -110,38 +112,20 @@ def _only(names: Sequence[str], row: dict[str, Any]) -> dict[str, Any]:
     return {name: value if name in names else None for name, value in row.items()}
 
 
-def _halted_actions(view: TrialView) -> dict[str, Any]:
-    return {view.trial.actions[each]: halt._asdict() for each, halt in view.state.halted_actions.items()}
-
-
-def _outcomes(view: TrialView) -> dict[str, Any]:
-    """Return what a blinded reader does not see, besides the actions of each day."""
-    lost = losses(view)
-    return {
-        "budgets": course.budgets(view),
-        "rewards": course.rewards(view),
-        "value": values(view.trial, view.records),
-        "lost": None if lost is None else lost.record(),
-    }
-
-
 def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]:
     """Return everything that is known of a person; a `blinded` reader sees neither actions nor outcomes."""
     state, trial = desk.state, desk.trial
     episodes = [_episode(trial, state.episodes[number]) for number in reversed(find_person(desk.inputs(), person))]
     about = state.people[person]._asdict()
-    accounts, halt = about.pop("accounts"), about.pop("paused")
-    if blinded:
-        about, episodes = _only(_OF_PERSON, about), [_only(_OF_EPISODE, each) for each in episodes]
-        for step in [step for episode in episodes for step in episode["steps"]]:
-            step |= {part: step[part] and _only(_OF_STEP, step[part]) for part in ("decision", "outcome")}
-    return {
-        "person": person,
-        **about,
-        "paused": _halt(halt, blinded),
-        "week": None if blinded else _week(trial, (accounts or (WeekAccount(),))[-1]),
-        "episodes": episodes,
-    }
+    week, halt = (about.pop("accounts") or (WeekAccount(),))[-1], about.pop("paused")
+    paused = halt and halt._asdict()
+    found = {"person": person, **about, "paused": paused, "week": _week(trial, week), "episodes": episodes}
+    if not blinded:
+        return found
+    for step in [step for episode in episodes for step in episode["steps"]]:
+        step |= {part: step[part] and _only(_OF_STEP, step[part]) for part in ("decision", "outcome")}
+    hidden = {"paused": _unsaid(paused), "episodes": [_only(_OF_EPISODE, each) for each in episodes]}
+    return {**found, **_only(_OF_PERSON, about), "week": None, **hidden}
 
 
 def _week(trial: Trial, account: WeekAccount) -> dict[str, Any]:
@@ -155,10 +139,11 @@ def _week(trial: Trial, account: WeekAccount) -> dict[str, Any]:
     }
 
 
-def _waiting(view: TrialView) -> dict[str, Any] | None:
+def _waiting(version: Version | None) -> dict[str, Any] | None:
     """Return the model that waits to be published; the findings of the checks are beside it."""
-    waits = view.state.waiting
-    return None if waits is None else {"version": waits.number, "episodes": len(waits.dataset), "time": waits.time}
+    if version is None:
+        return None
+    return {"version": version.number, "episodes": len(version.dataset), "time": version.time}
 
 
 def _episode(trial: Trial, record: Record) -> dict[str, Any]:
@@ -183,22 +168,14 @@ def _context(trial: Trial) -> dict[str, Any]:
     """Return what a context is made of, for the form that asks for its policy."""
     if trial.features is None:
         return {"labels": trial.labels}
-    return {
-        "columns": [
-            {"name": each.column, "labels": each.labels}
-            if isinstance(each, Category)
-            else {"name": each.column, "low": each.low, "high": each.high}
-            for each in trial.features.columns
-        ]
-    }
+    return {"columns": [dataclasses.asdict(each) for each in trial.features.columns]}
 
 
-def _under_way(record: Record, blinded: bool) -> dict[str, Any]:
+def _under_way(record: Record) -> dict[str, Any]:
     known = {name: vars(record)[name] for name in ("person", "opened", "touched", "version", "source", "cause")}
-    row = {"episode": record.number, **known, "steps": len(record.choices)}
-    return _only(_OF_EPISODE, row) if blinded else row
+    return {"episode": record.number, **known, "steps": len(record.choices)}
 
 
-def _overdue(trial: Trial, step: WatchedStep, blinded: bool) -> dict[str, Any]:
+def _overdue(trial: Trial, step: WatchedStep) -> dict[str, Any]:
     known = {"person": step.person, "episode": step.episode, "step": step.step, "time": step.choice.time}
-    return {**known, "action": None if blinded else trial.action_name(step.choice.action)}
+    return {**known, "action": trial.action_name(step.choice.action)}

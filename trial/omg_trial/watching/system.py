@@ -6,6 +6,7 @@ import datetime
 
 from omg_trial.people.participants import CONTROL
 from omg_trial.rules import moment
+from omg_trial.watching.losses import losses
 from omg_trial.watching.verdicts import GREEN, RED, YELLOW, Verdict, named, yellow_if
 from omg_trial.watching.view import TrialView
 
@@ -13,7 +14,7 @@ CLOCK_SECONDS = 5.0
 """Seconds that the clock may be behind the last event: it is set by small steps all the time."""
 
 
-def refused(view: TrialView) -> Verdict:
+def model_refused(view: TrialView) -> Verdict:
     """Tell whether the model that was learned last passed its checks."""
     last = view.state.changes[-1] if view.state.changes else None
     if last is None or last.verdict != "refused":
@@ -21,12 +22,12 @@ def refused(view: TrialView) -> Verdict:
     return YELLOW, f"the model of version {last.version} was not published: {last.cause}"
 
 
-def fit(view: TrialView) -> Verdict:
+def model_fit(view: TrialView) -> Verdict:
     """Tell whether the episodes contradict the class of the model, and what to try."""
     return yellow_if(view.process.misfit is not None, view.process.misfit or "nothing contradicts the model's class")
 
 
-def late(view: TrialView) -> Verdict:
+def learning_late(view: TrialView) -> Verdict:
     """Look for episodes that were closed long ago, and that the version in use does not know."""
     hours = view.trial.watch.learn_hours
     until, missing = view.now - datetime.timedelta(hours=hours), view.trial.missing_reward
@@ -47,7 +48,7 @@ def clock(view: TrialView) -> Verdict:
     return GREEN, "the clock is not behind the last event"
 
 
-def kept(view: TrialView) -> Verdict:
+def store(view: TrialView) -> Verdict:
     """Tell whether the log is the one that was written, and count calls that were not kept."""
     if view.process.damage is not None:
         return RED, view.process.damage
@@ -55,13 +56,13 @@ def kept(view: TrialView) -> Verdict:
     return RED if failed else GREEN, f"{failed} calls could not be kept in an hour"
 
 
-def restored(view: TrialView) -> Verdict:
+def restored_log(view: TrialView) -> Verdict:
     """Count calls of an app that has seen events which the log lacks: an older backup, or another database."""
     count = view.process.lately("older log")
     return RED if count else GREEN, f"{count} calls in an hour knew events that are not in the log"
 
 
-def unauthorised(view: TrialView) -> Verdict:
+def unauthorised_calls(view: TrialView) -> Verdict:
     """Count calls without a valid token or role."""
     count = view.process.lately("401", "403")
     return yellow_if(count > view.trial.watch.unauthorised, f"{count} unauthorised calls in an hour")
@@ -86,3 +87,17 @@ def alerts(view: TrialView) -> Verdict:
     """Tell whether alerts to the team are taken."""
     unsent = [f"{name} ({cause})" for name, cause in sorted(view.process.unsent.items())]
     return yellow_if(bool(unsent), f"alerts that were not taken: {', '.join(unsent) or 'none'}")
+
+
+def settled(view: TrialView) -> Verdict:
+    """Tell whether enough is settled for the team to stop, if the trial file asks for that."""
+    least, lost = view.trial.watch.settled, losses(view)
+    if not least:
+        return GREEN, "not asked for"
+    if lost is None or lost.reason or lost.episodes == 0:
+        return GREEN, "nothing can be said yet"
+    message = (
+        f"{lost.settled:.0%} of the decisions are settled; the trial file asks for {least:.0%}. If the trial stops "
+        "now, what it lost at most still holds, but tests and intervals for a planned number of episodes do not"
+    )
+    return yellow_if(lost.settled >= least, message)

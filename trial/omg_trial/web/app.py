@@ -18,6 +18,7 @@ from omg_trial.contract import KeyedCall, OlderLog, Refusal, answers
 from omg_trial.contract.models import describe_problem, read_fields, read_target
 from omg_trial.desk import Desk
 from omg_trial.handlers.episodes import show_policy
+from omg_trial.handlers.table import ROUTES
 from omg_trial.log.database import StoreError
 from omg_trial.log.events import canonical
 from omg_trial.service import Service
@@ -26,22 +27,8 @@ from omg_trial.web.calls import JSON, documented, json_object, key_and_seen, rou
 from omg_trial.web.metrics import Metrics
 from omg_trial.web.views import add_views
 
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": answers.ErrorAnswer, "description": text}
-    for status, text in {
-        400: "No key, or a request that cannot be read.",
-        401: "No token, or an unknown one.",
-        403: "A token of another role.",
-        404: "No such episode or person.",
-        409: "It contradicts what is known.",
-        410: "The person has withdrawn, or was erased.",
-        413: "The body is too large.",
-        422: "A field is wrong, or the key was used for another call.",
-        429: "Too many calls.",
-        500: "It failed unexpectedly, and was not done; nor will it be if it is sent again.",
-        503: "It could not be kept, now: ask again with the same key.",
-    }.items()
-}
+_STATUSES = (400, 401, 403, 404, 409, 410, 413, 422, 429, 500, 503)
+_REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": answers.ErrorAnswer} for status in _STATUSES}
 
 _bearer = HTTPBearer(auto_error=False)
 
@@ -123,20 +110,9 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
 
         add_route(path, name, model, answer, roles, call)
 
-    add_call("/v1/episodes", "open", answers.Opened, "app", "phone")
-    add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, "app", "phone")
-    add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, "app", "phone")
-    add_call("/v1/episodes/{episode}/close", "close", answers.Closed, "app", "phone")
-    add_call("/v1/people", "enrol", answers.Enrolled, "app")
-    add_call("/v1/pause", "pause", answers.Steered, "administrator")
-    add_call("/v1/resume", "resume", answers.Steered, "administrator")
-    add_call("/v1/stop", "stop", answers.Steered, "administrator")
-    add_call("/v1/publish", "publish", answers.Published, "administrator")
-    add_call("/v1/people/{person}/withdraw", "withdraw", answers.Withdrawn, "administrator")
-    add_call("/v1/people/{person}/erase", "erase", answers.Erased, "administrator")
-    add_call("/v1/learn", "learn", answers.LearningStarted, "administrator")
-    add_call("/v1/roll-back", "roll back", answers.RolledBack, "administrator")
-    add_call("/v1/incidents/{incident}/acknowledge", "acknowledge", answers.Acknowledged, "administrator")
+    for name, route in ROUTES.items():
+        if route.path is not None:
+            add_call(route.path, name, offered.decided if name == "decide" else route.answer, *route.roles)
 
     async def show(look: Callable[[Desk], BaseModel]) -> Response:
         return Response(await service.ask(lambda at: canonical(look(at).model_dump())), media_type=JSON)

@@ -103,23 +103,6 @@ function whisker(svg, x, y, each, text) {
   svg.append(titled(shape("circle", { class: "a0", cx: x, cy: y(each.mean), r: 3.5 }), text));
 }
 
-export function intervals(place, rows, [low, high]) {
-  const width = Math.max(place.clientWidth, 240), left = 8, height = 46 * rows.length + 26;
-  const x = (value) => left + (value - low) / (high - low) * (width - 2 * left);
-  const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": "Values with their intervals, as in the table." });
-  rows.forEach(([name, each], index) => {
-    const y = 46 * index + 34;
-    svg.append(shape("text", { x: left, y: y - 16 }, name));
-    svg.append(shape("line", { class: "axis", x1: x(low), x2: x(high), y1: y, y2: y }));
-    if (each.low !== null) svg.append(shape("line", { class: "whisker", x1: x(each.low), x2: x(each.high), y1: y, y2: y, "stroke-width": 6 }));
-    svg.append(shape("circle", { class: "a0", cx: x(each.value), cy: y, r: 5 }));
-  });
-  for (const [value, anchor] of [[low, "start"], [high, "end"]]) {
-    svg.append(shape("text", { x: x(value), y: height - 4, "text-anchor": anchor }, value.toFixed(2)));
-  }
-  place.replaceChildren(svg);
-}
-
 // One person: a column for each day, a box for each decision in the colour of its action, filled as high as its reward.
 export function strip(place, columns, names, [low, high]) {
   const box = 22, gap = 3, top = 4, most = Math.max(1, ...columns.map((each) => each.steps.length));

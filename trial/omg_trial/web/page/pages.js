@@ -1,6 +1,6 @@
 // What each page shows of the overview that the service sent.
 
-import { bars, intervals, lines, means, shares } from "./charts.js";
+import { bars, lines, means, shares } from "./charts.js";
 import { $, colour, count, el, interval, number, share, table, time } from "./dom.js";
 
 const ORDER = { red: 0, yellow: 1, green: 2 };
@@ -45,7 +45,7 @@ export const PAGES = {
     days(told);
   },
   outcomes(told, show) {
-    if (!told.days.length) return empty(["chart-missing", "chart-rewards", "by-action", "value", "overdue"]);
+    if (!told.days.length) return empty(["chart-missing", "chart-rewards", "by-action", "lost", "overdue"]);
     bars($("chart-missing"), told.days, ["known", "may still come", "overdue"],
       (day) => [day.decisions - day.waiting - day.missing, day.waiting, day.missing], "Rewards that are known, awaited or overdue; the table of days has the numbers.", [0, 7, 5]);
     put("overdue", table("Overdue rewards", ["Person", "Episode", "Step", "Decided", ...(told.blinded ? [] : ["Action"])],
@@ -53,7 +53,7 @@ export const PAGES = {
     if (told.blinded) return;
     means($("chart-rewards"), told.days, told.reward_range);
     byAction(told);
-    value(told);
+    put("lost", el("p", { class: "hint" }, told.lost?.text ?? "Nothing is known yet."));
   },
   checks(told, show, acknowledge) {
     const sorted = [...told.checks].sort((one, other) => ORDER[one.severity] - ORDER[other.severity]);
@@ -131,23 +131,4 @@ function byAction(told) {
   const cell = (each) => (each ? `${number(each.mean)} (${interval(each, "few people")}; ${count(each.decisions, "decision")})` : "–");
   const rows = told.rewards.filter((each) => each.column === $("column").value);
   put("by-action", table("Reward by action", [$("column").value || "People", ...told.actions], rows.map((each) => [each.value || "everybody", ...each.actions.map(cell)])));
-}
-
-function value(told) {
-  const { value: found, reward_range: [low, high], horizon } = told;
-  const known = [["The trial, as it was played", found.played], ["Fixed probabilities", found.fixed]].filter(([, each]) => each);
-  const parts = [el("p", {}, `${found.whole} of ${found.closed} closed episodes were seen to their end with all rewards and probabilities; only these count.`)];
-  if (known.length) {
-    const rows = [...known, ["Difference", found.gain]].filter(([, each]) => each);
-    parts.push(table("Values", ["Reward of an episode", "Estimate", "95 % interval"], rows.map(([name, each]) => [name, number(each.value), interval(each, "not supported")])));
-  }
-  const picture = el("div");
-  const estimators = details("Estimates of the fixed probabilities", table("Estimates",
-    ["Estimator", "Estimate", "95 % interval", "Episodes that count", "Support"],
-    found.estimates.map((each) => [each.name, number(each.value), interval(each, "not supported"), number(each.episodes, 0), each.support])),
-  $("value").querySelector("details")?.open);
-  parts.push(picture, el("p", { class: "hint" }, `For the fixed probabilities: ${found.advice}`), estimators);
-  if (told.lost) parts.unshift(el("p", {}, told.lost.text));
-  put("value", ...parts);
-  if (known.length) intervals(picture, known, [horizon * low, horizon * high]);
 }

@@ -66,8 +66,8 @@ export function contextForm(told) {
   };
   if (told.context.labels) field("Context", choice("", told.context.labels, false));
   for (const column of told.context.columns ?? []) {
-    if (column.labels) field(column.name, choice(column.name, column.labels, true));
-    else field(`${column.name} (${column.low} to ${column.high})`, el("input", { name: column.name, type: "number", step: "any" }));
+    if (column.labels) field(column.column, choice(column.column, column.labels, true));
+    else field(`${column.column} (${column.low} to ${column.high})`, el("input", { name: column.column, type: "number", step: "any" }));
   }
 }
 
