@@ -316,6 +316,25 @@ def test_a_store_that_fails_keeps_nothing_and_a_call_may_come_again():
     assert at.answer(batch) == answers
 
 
+@pytest.mark.parametrize(
+    ("act", "kinds"),
+    [
+        (lambda at: opened(at), ["started", "opened"]),
+        (
+            lambda at: at.record("incident", {"severity": "red", "check": "disk", "message": "x"}),
+            ["started", "incident"],
+        ),
+        (Desk.snapshot, ["started", "snapshot"]),
+    ],
+)
+def test_whatever_comes_first_after_a_failure_follows_a_start(act, kinds):
+    """From there on the log says by which software and machine its events were computed."""
+    at = desk()
+    number, at.lost = at.state.number, True
+    act(at)
+    assert [event.kind for event in at.store.read(number)] == kinds
+
+
 class _Failing(Database):
     fails = False
 
