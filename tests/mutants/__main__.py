@@ -47,7 +47,8 @@ GROUPS = {
         (f"{TRIAL}/desk.py",), (*DESK, *_tests("trial/tests", "test_clock.py", "test_snapshots.py", "test_erasure.py"))
     ),
     "decisions": Group(
-        (f"{TRIAL}/decisions.py",), (*DESK, *_tests("trial/tests", "test_allowances.py", "test_episode_budgets.py"))
+        (f"{TRIAL}/decisions.py",),
+        (*DESK, *_tests("trial/tests", "test_allowances.py", "test_episode_budgets.py", "test_people.py")),
     ),
     "chance": Group(
         ("library/omg_cmdp/sampling.py", f"{TRIAL}/keys/marks.py"),
