@@ -48,7 +48,10 @@ GROUPS = {
     ),
     "decisions": Group(
         (f"{TRIAL}/decisions.py",),
-        (*DESK, *_tests("trial/tests", "test_allowances.py", "test_episode_budgets.py", "test_people.py")),
+        (
+            *DESK,
+            *_tests("trial/tests", "test_clock.py", "test_allowances.py", "test_episode_budgets.py", "test_people.py"),
+        ),
     ),
     "chance": Group(
         ("library/omg_cmdp/sampling.py", f"{TRIAL}/keys/marks.py"),

@@ -89,7 +89,7 @@ def certificate(
         lost = rounding.of_slacks(*plan.shape) * (np.abs(given.limits) + mdp.horizon)
         charges, unspent = (
             list(zip(scaled.tolist(), given.costs, strict=True)),
-            scale * float(scaled @ (np.maximum(spare, 0.0) + lost)),
+            rounding.of_sum(spare.size) * scale * float(scaled @ (np.maximum(spare, 0.0) + lost)),
         )
         after = np.abs(np.concatenate([table[1:], np.zeros((1, mdp.states))]))
         size = np.abs(size) + (mdp.transition_steps @ after[:, None, :, None])[..., 0] + mdp.reward_steps
