@@ -76,6 +76,19 @@ def test_a_bound_with_budgets_holds_in_exact_arithmetic(room, rng):
         assert exact_bound(mdp, policy, values, **given) <= Decimal(certificate(mdp, policy, values, **given))
 
 
+@pytest.mark.parametrize("floor", [0.0, 1e-6, 1.0])
+def test_a_term_is_rounded_up(floor, rng):
+    """Of one tuple, played surely, the bound is ½·√u·(x - 1)²/x + m·(x - 1 - ln x), x = z/(½·√u + m)."""
+    mdp = TabularMDP(transitions=np.ones((1, 1, 1)), rewards=np.zeros((1, 1)), horizon=1)
+    for uncertainty, factor in (10.0 ** rng.uniform(-3, 3, (50, 2))).tolist():
+        slack = factor * (0.5 * np.sqrt(uncertainty) + floor)
+        found = certificate(mdp, np.ones((1, 1, 1)), [[slack]], uncertainty=[[uncertainty]], floor=floor)
+        with localcontext() as digits:
+            digits.prec, m, root = 60, Decimal(floor), Decimal(uncertainty).sqrt() / 2
+            x = Decimal(slack) / (root + m)
+            assert root * (x - 1) ** 2 / x + m * (x - 1 - x.ln()) <= Decimal(found)
+
+
 def test_the_certificate_of_a_plan_with_budgets_holds_in_exact_arithmetic(rng):
     """Of the plan itself, and for budgets and prices that are not those of the plan."""
     for _ in range(5):
