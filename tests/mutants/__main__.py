@@ -38,14 +38,20 @@ GROUPS = {
     "log": Group(
         (f"{TRIAL}/log",),
         _tests(
-            "trial/tests", "test_database.py", "test_damage.py", "test_foreign.py", "test_replay.py", "test_failures.py"
+            "trial/tests",
+            *("test_log.py", "test_database.py", "test_damage.py", "test_foreign.py", "test_replay.py"),
+            "test_failures.py",
         ),
     ),
     "desk": Group(
         (f"{TRIAL}/desk.py",), (*DESK, *_tests("trial/tests", "test_clock.py", "test_snapshots.py", "test_erasure.py"))
     ),
     "decisions": Group(
-        (f"{TRIAL}/decisions.py",), (*DESK, *_tests("trial/tests", "test_allowances.py", "test_episode_budgets.py"))
+        (f"{TRIAL}/decisions.py",),
+        (
+            *DESK,
+            *_tests("trial/tests", "test_clock.py", "test_allowances.py", "test_episode_budgets.py", "test_people.py"),
+        ),
     ),
     "chance": Group(
         ("library/omg_cmdp/sampling.py", f"{TRIAL}/keys/marks.py"),
@@ -54,7 +60,7 @@ GROUPS = {
     "floor": Group((f"{TRIAL}/trial_file/floor.py",), ("trial/tests/test_floor.py", "trial/tests/test_desk.py")),
     "certificate": Group(
         (f"{LIBRARY}/planning/certificate.py", f"{LIBRARY}/planning/rounding.py"),
-        _tests("library/tests", "planning/test_plan.py", "planning/test_budgets.py", "planning/test_fuzz.py"),
+        _tests("library/tests/planning", "test_certificate.py", "test_plan.py", "test_budgets.py", "test_fuzz.py"),
     ),
     "ledger": Group((f"{LIBRARY}/runs/ledger.py",), ("library/tests/runs", "library/tests/test_records.py")),
     "off-policy": Group((f"{LIBRARY}/logs/off_policy",), ("library/tests/logs",)),

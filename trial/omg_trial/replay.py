@@ -145,9 +145,10 @@ class Replay:
             drawn = None if body["drawn"] is None else draw_index(np.array(body["probabilities"]), number)
             again: dict[str, Any] = {"drawn": drawn}
         else:
-            action = trial.actions[body["action"]] if body["acted"] else None
+            # Of somebody who was not available the log may not say how they acted: whatever it was, nothing was drawn.
+            action = trial.actions[body["action"] or 0] if body["acted"] else None
             asked = {name: body[name] for name in ("device_time", "allowance")}
-            asked["available"] = body["rules"] != ["unavailable"]
+            asked["available"] = body["acted"] or body["rules"] != ["unavailable"]
             call = Decide(step=body["step"], state=trial.states[body["state"]], action=action, **asked)
             again = decide_step(DecisionInputs(trial, self.state, self.agent, moment(event.time)), record, call)
         for name, value in again.items():

@@ -9,6 +9,8 @@ import pytest
 from omg_trial.client import Client, UnreachableError
 from omg_trial.client import outbox as kept
 from omg_trial.contract import Refusal
+from omg_trial.decisions import grant_allowance
+from omg_trial.people.participants import Participant
 from omg_trial.replay import replay
 from omg_trial.rules import moment
 from omg_trial.verify import verify
@@ -42,6 +44,16 @@ def test_the_limits_hold_on_every_path():
             seen.append(calls)
     assert max(seen) == 2
     assert (np.array(told["policy"])[:, :, 1] >= 0.1 - 1e-9).all()  # the floor
+
+
+def test_what_a_week_has_saved_may_be_spent_in_an_allowance():
+    """Every step pays a twelfth of 3 into the account: three steps at 0.1 leave 0.7 to the fourth."""
+    at = desk(text=LIMITED)
+    policy = np.tile([0.8, 0.1, 0.1], (6, 2, 1))
+    policy[3:] = [0.3, 0.6, 0.1]
+    someone = Participant(arm="learning", zone="Europe/Berlin", enrolled="")
+    made = np.array(grant_allowance(at.inputs(), someone, "p1", "#1", policy).policy)
+    np.testing.assert_allclose(made[:, :, 1].T, 2 * [[0.1, 0.1, 0.1, 0.6, 0.35, 0.25]], atol=1e-12)
 
 
 def test_what_was_done_without_a_network_has_its_exact_probability(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from omg_trial.desk import Desk
+from omg_trial.learning import model_digest
 from omg_trial.log.database import Database, Snapshot, StoreError
 from omg_trial.log.events import BrokenChainError
 from omg_trial.replay import replay
@@ -222,32 +223,49 @@ def test_a_database_that_comes_back_with_events_of_somebody_else_is_refused(path
         assert at.damage is not None
 
 
+class Breaking(Database):
+    """Its connection breaks once: before a batch is kept, or later, when nobody hears that it was."""
+
+    breaks = ""
+
+    def append(self, events):
+        how, self.breaks = self.breaks, ""
+        if how != "before":
+            super().append(events)
+        if how:
+            self.close()
+            raise StoreError("the connection broke")
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_batch_that_was_kept_or_not_before_the_connection_broke_is_gone_on_from(path, kept):
     """Whether the last transaction was kept cannot be known before the database is back: both are fine."""
 
-    class Breaking(Database):
-        breaks = False
-
-        def append(self, events):
-            if self.breaks:
-                self.breaks = False
-                if kept:
-                    super().append(events)
-                self.close()
-                raise StoreError("the connection broke")
-            super().append(events)
-
     with contextlib.closing(Breaking(path)) as store:
         at = Desk(trial(), store, clock=Clock())
         at.call("open", opening(1), "one")
-        store.breaks = True
+        store.breaks = "later" if kept else "before"
         with pytest.raises(StoreError, match="broke"):
             at.call("open", opening(2), "two")
         told = at.call("open", opening(2), "two")
         assert at.damage is None
         assert at.call("open", opening(2), "two") == told
         assert [event.key for event in store.read() if event.kind == "opened"].count(store.keys.mark("key", "two")) == 1
+
+
+def test_a_model_that_was_published_although_nobody_heard_of_it_is_decided_with(path):
+    with contextlib.closing(Breaking(path)) as store:
+        at = Desk(trial(), store, clock=Clock())
+        before = model_digest(at.agent)
+        at.call("withdraw", {"person": at.state.dataset()[0][0].person})
+        at.call("learn", {})
+        store.breaks = "later"
+        with pytest.raises(StoreError, match="broke"):
+            at.learn_here()
+        assert model_digest(at.agent) == before
+        assert json.loads(at.call("open", opening(1)).text)["version"] == at.state.version.number > 0
+        assert model_digest(at.agent) == at.state.version.model != before
+        assert replay(at.trial, store.read()).differences == []
 
 
 def test_half_of_a_batch_is_damage(path):

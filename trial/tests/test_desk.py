@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from omg_trial import learning
-from omg_trial.contract import Refusal
+from omg_trial.contract import OlderLog, Refusal
 from omg_trial.desk import Desk
 from omg_trial.learning import Trainer, model_digest
 from omg_trial.log.database import Database, StoreError
@@ -39,6 +39,19 @@ def test_an_answer_is_made_once():
         at.call("open", {"person": "p2", "context": person(1)}, "key")
     assert refused.value.status == 422
     assert at.state.number == events
+
+
+def test_a_caller_who_has_seen_an_event_that_the_log_does_not_have_is_refused():
+    """Or another event under its number: then an older backup was restored, and nothing may be done on it."""
+    at = desk()
+    asked = at.prepare("open", {"person": "p1", "context": person(1)}, "key")
+    head, other = at.chain.head, desk().chain.head
+    for seen in (f"{at.state.number + 1}:{at.state.hash}", other):
+        [refused] = at.answer([asked._replace(seen=seen)])
+        assert isinstance(refused, OlderLog)
+        assert (refused.status, refused.head, at.chain.head) == (409, head, head)
+    [answer] = at.answer([asked._replace(seen=head)])
+    assert answer.mark == at.chain.head
 
 
 def test_a_step_is_decided_once_under_any_key():
@@ -301,6 +314,25 @@ def test_a_store_that_fails_keeps_nothing_and_a_call_may_come_again():
     kinds = [event.kind for event in store.read(before)]
     assert kinds == ["started", "opened", "opened", "opened"]
     assert at.answer(batch) == answers
+
+
+@pytest.mark.parametrize(
+    ("act", "kinds"),
+    [
+        (lambda at: opened(at), ["started", "opened"]),
+        (
+            lambda at: at.record("incident", {"severity": "red", "check": "disk", "message": "x"}),
+            ["started", "incident"],
+        ),
+        (Desk.snapshot, ["started", "snapshot"]),
+    ],
+)
+def test_whatever_comes_first_after_a_failure_follows_a_start(act, kinds):
+    """From there on the log says by which software and machine its events were computed."""
+    at = desk()
+    number, at.lost = at.state.number, True
+    act(at)
+    assert [event.kind for event in at.store.read(number)] == kinds
 
 
 class _Failing(Database):

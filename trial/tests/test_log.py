@@ -2,13 +2,16 @@
 
 import contextlib
 import logging
+import platform
+from pathlib import Path
 
 import pytest
 import sqlalchemy
 
 from omg_trial.log import database
+from omg_trial.log import machine as machines
 from omg_trial.log.database import Database, Snapshot, StoreError
-from omg_trial.log.events import FIRST_HASH, Event, canonical, ending, verified
+from omg_trial.log.events import FIRST_HASH, Chain, Event, canonical, ending, verified
 from omg_trial.log.traces import log_discreetly, trace
 from trial.tests.trials import Trialist, desk
 
@@ -77,6 +80,51 @@ def test_an_empty_log_ends_where_it_should_if_nothing_is_expected():
     assert list(ending([])) == []
     with pytest.raises(ValueError, match="the log ends with event 0, but there was an event 1"):
         list(ending([], least=1))
+
+
+def test_a_chain_has_the_marks_of_its_events_and_no_others():
+    at = desk()
+    Trialist(at, seed=0).play(1)
+    chain = Chain(at.store.rows())
+    assert len(chain) == at.state.number > 3
+    assert chain.has(f"0:{FIRST_HASH}")
+    for event in at.store.read():
+        assert chain.has(event.mark)
+        assert not chain.has(f"{event.number - 1}:{event.hash}")
+        assert not chain.has(f"{event.number + len(chain)}:{event.hash}")
+
+
+CPUINFO = """processor\t: 0
+model\t\t: 85
+cpu family\t: 6
+model name\t: A processor: the first
+
+processor\t: 1
+model\t\t: 106
+"""
+
+
+@pytest.mark.parametrize(
+    ("found", "told"), [(CPUINFO, "A processor: the first 6 85"), ("processor : 0\n\nno more", "by its kind")]
+)
+def test_a_machine_is_known_by_its_processor_and_by_what_code_is_compiled_for(monkeypatch, found, told):
+    """By its name, family and model, as one name may be that of two generations; else as Python knows it."""
+    kind = platform.machine()
+    monkeypatch.setattr(machines.Path, "read_text", lambda path, **_: {Path("/proc/cpuinfo"): found}[path])
+    monkeypatch.setattr(platform, "processor", lambda: "by its kind")
+    for name, compiled in (("", "this processor"), ("generic", "generic")):
+        monkeypatch.setenv("NUMBA_CPU_NAME", name)
+        described = machines.machine.__wrapped__()
+        assert (described["processor"], described["compiled for"]) == (f"{kind} {told}", compiled)
+
+
+def test_a_machine_without_a_list_of_processors_is_one(monkeypatch):
+    def missing(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(machines.Path, "read_text", missing)
+    monkeypatch.setattr(platform, "processor", lambda: "by its kind")
+    assert machines.machine.__wrapped__()["processor"] == f"{platform.machine()} by its kind"
 
 
 def test_what_is_no_event_is_refused():

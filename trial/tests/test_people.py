@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from omg_trial.cli import app
 from omg_trial.client import Client, RefusedError
 from omg_trial.contract import OutsideConsent, Refusal
-from omg_trial.decisions import draw_arm
+from omg_trial.contract.calls import Decide
+from omg_trial.decisions import decide_step, draw_arm
 from omg_trial.desk import Desk
 from omg_trial.export import decisions, live_log
 from omg_trial.learning import model_digest
@@ -230,6 +231,12 @@ def test_nothing_is_drawn_for_somebody_who_is_not_available(named):
     whole = opened(at, "p2", available=False)
     assert whole["drawn"] is None
     assert decided(at, whole["episode"])["available"] is False
+    with pytest.raises(Refusal, match="`action`: is for what was drawn"):
+        decided(at, whole["episode"], 1, action="call")
+    sound(at)
+    # An earlier version kept such a decision, without the action: its log replays.
+    record = at.state.episodes[whole["episode"]]
+    at.record("decided", decide_step(at.inputs(), record, Decide(step=1, state="took it", action="call")))
     sound(at)
 
 

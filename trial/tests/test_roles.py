@@ -1,6 +1,8 @@
-"""Every path × method × role; and a thousand connections to a process of its own."""
+"""Every path × method × role; and walks along answers, and a thousand connections, to a process of its own."""
 
+import collections
 import contextlib
+import itertools
 import json
 import re
 import resource
@@ -12,8 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.errors import Flaky
 
+from omg_trial.log.database import Database
+from omg_trial.replay import replay
 from omg_trial.tokens import ROLES, Tokens
+from omg_trial.trial_file.trial import Trial
 from trial.tests.test_web import BODIES, CONTEXT, MAY, Site
 from trial.tests.trials import TEXT, desk
 
@@ -82,10 +89,10 @@ def test_a_role_does_what_its_row_says_and_a_refused_call_changes_nothing(site, 
 
 
 @contextlib.contextmanager
-def process(folder):
-    """Yield the address of a service in a process of its own, and a token for an app."""
+def process(folder, role="app"):
+    """Yield the address of a service in a process of its own, and a token."""
     (folder / "trial.toml").write_text(TEXT)
-    token = Tokens(folder / "trial.tokens").add("app", "the phones")
+    token = Tokens(folder / "trial.tokens").add(role, "whoever calls")
     command = [sys.executable, "-m", "omg_trial", "serve", str(folder / "trial.toml"), "--new", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving:
         try:
@@ -132,3 +139,50 @@ def test_a_thousand_connections_of_which_half_are_slow(tmp_path):
             assert httpx.get(f"{address}/v1/ready", timeout=30.0).status_code == 200
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+FOLLOWING = {
+    "/v1/episodes": ("decide", "report", "close"),
+    "/v1/episodes/{episode}/decisions": ("decide", "report", "close"),
+    "/v1/episodes/{episode}/close": ("report",),
+}
+"""Calls about the episode that an answer names; those about people Schemathesis finds by itself."""
+
+
+@pytest.mark.slow
+def test_calls_that_follow_from_answers_are_answered_as_documented_and_replay(tmp_path):
+    """Schemathesis walks from answers to calls about what they name; afterwards the log replays to the bit."""
+    schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis")
+    from schemathesis.specs.openapi import checks
+
+    # A call may be refused for what was before it; and accepted, as its wrong token and key are replaced.
+    unfit, keys = [checks.positive_data_acceptance, checks.negative_data_rejection], itertools.count()
+    answered, wrong = collections.Counter(), []
+    with process(tmp_path, "administrator") as (address, token):
+        schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
+        for path, names in FOLLOWING.items():
+            schema.raw_schema["paths"][path]["post"]["responses"]["200"]["links"] = {
+                name: {"operationId": name, "parameters": {"episode": "$response.body#/episode"}} for name in names
+            }
+
+        class Walk(schema.as_state_machine()):
+            def get_call_kwargs(self, case):
+                return {"headers": {"Authorization": f"Bearer {token}", "Idempotency-Key": f"fresh-{next(keys)}"}}
+
+            def validate_response(self, response, case, **options):
+                answered[case.operation.label, response.status_code] += 1
+                try:
+                    assert response.status_code != 500
+                    case.validate_response(response, excluded_checks=unfit)
+                except (AssertionError, BaseExceptionGroup) as error:
+                    wrong.append(f"{case.as_curl_command()}: {error!r}")
+
+        few = settings(max_examples=20, stateful_step_count=15, deadline=None, phases=[Phase.generate], database=None)
+        for walk in range(6):
+            with contextlib.suppress(Flaky):  # the same calls have other answers later, as the service remembers
+                seed(walk)(Walk).run(settings=settings(few, suppress_health_check=list(HealthCheck)))
+    assert wrong == []
+    for label in ("", "/{episode}/decisions", "/{episode}/outcomes", "/{episode}/close"):
+        assert answered[f"POST /v1/episodes{label}", 200] > 0
+    with contextlib.closing(Database(tmp_path / "trial.db", writing=False)) as store:
+        assert replay(Trial.read(tmp_path / "trial.toml"), store.read()).differences == []

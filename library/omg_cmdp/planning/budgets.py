@@ -92,7 +92,8 @@ class _Search:
             transitions, rewards, first, mask, reached, roots, barrier, policy, values, costs, self.given.limits, prices
         )
         lost = rounding.of_slacks(*policy.shape) * (np.abs(limits) + policy.shape[0])
-        proven = self.scale * (gap + float(prices @ (np.maximum(slacks, 0.0) + lost)))
+        unspent = rounding.of_sum(slacks.size) * float(prices @ (np.maximum(slacks, 0.0) + lost))
+        proven = self.scale * (gap + unspent)
         if not (slacks >= -within * policy.shape[0]).all() or proven != proven:
             proven = np.inf
         return Solution(

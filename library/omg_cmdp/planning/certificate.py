@@ -90,7 +90,7 @@ def certificate(
         lost = rounding.of_slacks(*plan.shape) * (np.abs(given.limits) + mdp.horizon)
         charges, unspent = (
             list(zip(scaled.tolist(), given.costs, strict=True)),
-            scale * float(scaled @ (np.maximum(spare, 0.0) + lost)),
+            rounding.of_sum(spare.size) * scale * float(scaled @ (np.maximum(spare, 0.0) + lost)),
         )
     free = counts & (roots + barrier == 0.0)
     if charges or free.any():  # slacks may not be positive, or are not those of V, r and P alone

@@ -104,6 +104,8 @@ def handle_decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handl
         raise Refusal(422, "`action`: no app of this trial acts without a network, as its file does not say `offline`")
     if call.action is not None and not trial.space.admissible[state, trial.actions.index(call.action)]:
         raise Refusal(422, f"`action`: {call.action} is forbidden in the state {call.state}")
+    if call.action is not None and not record.available:
+        raise Refusal(422, "`action`: is for what was drawn, and the episode was opened for somebody not available")
     if call.step in record.choices:
         _check_repeated(trial, call, made := record.choices[call.step])
         body: dict[str, Any] = {"episode": episode, "step": call.step}

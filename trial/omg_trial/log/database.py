@@ -254,7 +254,6 @@ class Database:
             locked = self._lock.is_locked
         elif self._is_server:
             locked = connection.execute(sql.text(f"SELECT pg_try_advisory_lock({LOCK})")).scalar()
-            connection.commit()
         if not locked:
             raise InUseError(f"the database {self.url.database} is in use by another process")
 

@@ -23,7 +23,7 @@ LARGEST_BODY = 64 * 1024
 JSON = "application/json"
 
 Key = Annotated[str, Header(alias="Idempotency-Key", pattern=f"^{KEY.pattern}$")]
-Seen = Annotated[str, Header(alias="Log-Seen", pattern=f"^{MARK.pattern}$", default_factory=str)]
+Seen = Annotated[str, Header(alias="Log-Seen", pattern=f"^({MARK.pattern})?$", default_factory=str)]
 """The last `Log-Head` that the caller received. A log without this event is not the one that the caller knows."""
 
 
