@@ -136,7 +136,7 @@ def test_the_packages_of_worlds_are_not_imported_to_list_them():
 def test_kinds_keep_the_names_that_study_files_use():
     assert WORLDS.keys() >= {"bandit", "decoy", "linear", "lock", "lower_bound", "softmax", "treatment"}
     assert WORLDS.keys() >= {"arms", "corridor", "deep_sea", "long_decoy", "noisy_room", "river_swim"}
-    assert ADVERSARIES.keys() >= {"iid", "largest_disagreement", "never_twice", "sorted", "worst_regret"}
+    assert ADVERSARIES.keys() >= {"iid", "never_twice", "sorted", "worst_regret"}
     assert AGENTS.keys() >= {"epsilon_greedy", "falcon", "fast_cb", "feel_good", "glm_orl", "pc_igw"}
 
 

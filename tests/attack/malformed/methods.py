@@ -89,7 +89,7 @@ METHODS = {
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
     # Hooks: a user writes them, and only we call them, with what was checked.
-    **dict.fromkeys(("draw_reward", "context", "harm", "late", "memory", "misfits", "check_steps", "draws_from")),
+    **dict.fromkeys(("draw_reward", "context", "late", "memory", "misfits", "check_steps", "draws_from")),
     **dict.fromkeys(
         [
             f"agents.{name}.decide"
