@@ -192,7 +192,7 @@ def test_imports_go_in_the_direction_of_the_layout():
         ("omg_cmdp.planning.plan", "import omg_cmdp"),
         ("omg_cmdp.planning.plan", "from omg_cmdp import TabularMDP"),
         ("omg_cmdp.planning.plan", "from omg_cmdp.mdp_extra.inside import anything"),
-        ("omg_cmdp.adversaries.adaptive", "from omg_cmdp.environments import gymnasium"),
+        ("omg_cmdp.adversaries.worst_regret", "from omg_cmdp.environments import gymnasium"),
         ("omg_cmdp.agents.omg", "from omg_cmdp.environments.base import ContextualMDP"),
         ("omg_cmdp.oracles.linear.rewards", "from omg_cmdp.mdp import Space"),
         ("omg_cmdp.validation", "from omg_cmdp.mdp import Space"),
@@ -216,7 +216,7 @@ def test_an_import_against_the_layout_is_found(module, source):
     [
         ("omg_cmdp.mdp.tabular", "from omg_cmdp import validation"),
         ("omg_cmdp.planning.plan", "from omg_cmdp import mdp\nimport omg_cmdp.mdp.tabular\nimport numpy"),
-        ("omg_cmdp.adversaries.adaptive", "from omg_cmdp.environments.base import ContextualMDP"),
+        ("omg_cmdp.adversaries.worst_regret", "from omg_cmdp.environments.base import ContextualMDP"),
         ("omg_lab.cli", "import omg_cmdp\nfrom omg_lab.studies import runner"),
         ("omg_lab.worlds.arms", "from omg_cmdp import Space"),
     ],

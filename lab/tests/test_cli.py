@@ -48,7 +48,7 @@ def done(file, tmp_path_factory):
 def test_a_run_ends_with_a_table_and_says_where_it_is(file, tmp_path):
     result = called("run", file, "--out", tmp_path, "--workers", 1, "--seeds", 1)
     assert result.exit_code == 0
-    assert "4/4 decoy--bursts--posterior-sampling--0: regret" in result.output
+    assert "4/4 decoy--sorted--posterior-sampling--0: regret" in result.output
     assert "mean regret" in result.output
     assert "\x1b" not in result.output
     assert str(tmp_path) in result.output.replace("\n", "")

@@ -91,7 +91,7 @@ def test_delays_change_neither_contexts_nor_noise(delay):
     [*(("adaptive, linear", delay) for delay in DELAYS), ("adaptive, finite", DELAYS[1]), ("fixed, counts", DELAYS[3])],
 )
 def test_a_run_with_episodes_under_way_continues_to_the_bit(kind, delay, tmp_path):
-    whole, half, other = (make_run(kind, bursts=True, delay=delay) for _ in range(3))
+    whole, half, other = (make_run(kind, walk=True, delay=delay) for _ in range(3))
     whole.advance(24)
     half.advance(11)
     assert len(half.pending) > 0

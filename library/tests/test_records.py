@@ -61,7 +61,6 @@ LISTS = {
     "iid": lambda table: ADVERSARIES.IID(table).contexts,
     "sequence": lambda table: ADVERSARIES.Sequence(table).contexts,
     "sorted": lambda table: ADVERSARIES.Sorted(table, 6).contexts,
-    "bursts": lambda table: ADVERSARIES.Bursts(table, 2).contexts,
     "worst": lambda table: ADVERSARIES.WorstRegret(table).contexts,
     "never twice": lambda table: ADVERSARIES.NeverTwice(table).contexts,
     "counts": lambda table: omg.oracles.CountRewards(states=1, actions=1, horizon=1, contexts=table).contexts,

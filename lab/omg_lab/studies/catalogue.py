@@ -22,7 +22,6 @@ from types import ModuleType
 from typing import Any
 
 from omg_cmdp import adversaries, agents, delays
-from omg_cmdp.adversaries.adaptive import Worst
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.agents.base import Learner
@@ -176,7 +175,7 @@ def build_adversary(kind: str, options: Options, setting: Setting) -> Adversary:
     adversary: Adversary = chosen.make(contexts, **supplied | dict(options))
     if isinstance(adversary, adversaries.NeverTwice) and setting.episodes > len(contexts):
         raise ValueError(f"`episodes` must be at most the number of contexts {len(contexts)}, got {setting.episodes}")
-    if isinstance(adversary, Worst) and isinstance(setting.world, SampledWorld):
+    if isinstance(adversary, adversaries.WorstRegret) and isinstance(setting.world, SampledWorld):
         raise ValueError(f"it looks at the truth, which {type(setting.world).__name__} does not know")
     return adversary
 

@@ -25,8 +25,7 @@ propensities = true
 context_count = 4
 reward_class_size = 8
 
-[adversaries.bursts]
-length = 3
+[adversaries.sorted]
 
 [agents.omg]
 [agents.ucbvi]

@@ -34,7 +34,6 @@ from omg_lab.worlds import World
 EPISODES = 20
 BANDITS = {name for name, kind in AGENTS.items() if ".bandits." in kind.make.__module__}
 LIMITED = sorted(name for name, kind in AGENTS.items() if ".rivals.budgets." in kind.make.__module__)
-NEEDED = {"bursts": {"length": 3}}
 BY_NAME = sorted(WORLDS.keys() - {"icu_sepsis", "gymnasium"})  # that one takes minutes, and this one arguments
 
 
@@ -96,7 +95,7 @@ def test_every_world_is_played_by_its_name_alone(kind):
 @pytest.mark.parametrize("kind", ADVERSARIES)
 def test_every_adversary_plays(kind):
     made = setting("softmax", context_count=EPISODES)
-    adversary = build_adversary(kind, NEEDED.get(kind, {}), made)
+    adversary = build_adversary(kind, {}, made)
     assert len(play(build_agent("greedy", {}, made), adversary, made.world)) == EPISODES
 
 
@@ -136,7 +135,7 @@ def test_the_packages_of_worlds_are_not_imported_to_list_them():
 def test_kinds_keep_the_names_that_study_files_use():
     assert WORLDS.keys() >= {"bandit", "decoy", "linear", "lock", "lower_bound", "softmax", "treatment"}
     assert WORLDS.keys() >= {"arms", "corridor", "deep_sea", "long_decoy", "noisy_room", "river_swim"}
-    assert ADVERSARIES.keys() >= {"iid", "largest_disagreement", "never_twice", "sorted", "worst_regret"}
+    assert ADVERSARIES.keys() >= {"iid", "never_twice", "sorted", "worst_regret"}
     assert AGENTS.keys() >= {"epsilon_greedy", "falcon", "fast_cb", "feel_good", "glm_orl", "pc_igw"}
 
 
@@ -254,7 +253,7 @@ def test_contexts_that_run_out_are_refused():
 def test_required_options_are_marked():
     assert {
         name: [o for o, default in kind.options.items() if default is REQUIRED] for name, kind in ADVERSARIES.items()
-    } == {name: list(NEEDED.get(name, {})) + (["episodes"] if name == "sorted" else []) for name in ADVERSARIES}
+    } == {name: ["episodes"] if name == "sorted" else [] for name in ADVERSARIES}
 
 
 def test_the_nearest_name_is_offered():

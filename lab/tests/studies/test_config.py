@@ -166,7 +166,7 @@ def test_contexts_that_run_out_are_refused():
 
 
 def test_options_without_a_default_are_asked_for():
-    assert "needs the option 'length'" in refused("episodes = 9\n[worlds.linear]\n[adversaries.bursts]\n[agents.omg]\n")
+    assert "needs the option 'id'" in refused("episodes = 9\n[worlds.gymnasium]\n[agents.omg]\n")
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_run_that_always_kills_its_worker_fails_alone(tmp_path):
                 os.kill(child, signal.SIGKILL)
 
     events = run(1, plan, tmp_path, kill)
-    assert [event.run for event in events if isinstance(event, Failed)] == ["decoy--bursts--omg--0"]
+    assert [event.run for event in events if isinstance(event, Failed)] == ["decoy--sorted--omg--0"]
     assert sum(isinstance(event, Lost) for event in events) == MOST_LOSSES
     assert len(load(tmp_path).runs) == 3
     assert "died" in load(tmp_path).failed["error"].iloc[0]
@@ -94,7 +94,7 @@ def test_a_run_that_raises_fails_alone(tmp_path):
     broken = Part(name="broken", kind="ucbvi", options={"scale": "not checked here"})
     plan = small_plan(seeds=(0,))
     events = run(2, small_plan(seeds=(0,), agents=(broken, *plan.agents)), tmp_path)
-    assert [event.run for event in events if isinstance(event, Failed)] == ["decoy--bursts--broken--0"]
+    assert [event.run for event in events if isinstance(event, Failed)] == ["decoy--sorted--broken--0"]
     assert len(load(tmp_path).runs) == 4
 
 
@@ -105,7 +105,7 @@ def test_an_error_about_files_of_a_worker_ends_the_engine(tmp_path):
     def no_log(event):
         shutil.rmtree(tmp_path / "log", ignore_errors=True)
 
-    with pytest.raises(UnwritableError, match=r"log/decoy--bursts--.*parquet cannot be written"):
+    with pytest.raises(UnwritableError, match=r"log/decoy--sorted--.*parquet cannot be written"):
         run(1, small_plan(seeds=(0,)), tmp_path, no_log)
     assert list((tmp_path / "runs").iterdir()) == []
     assert children() == []

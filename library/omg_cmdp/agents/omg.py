@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.agents.base import Ranges
 from omg_cmdp.agents.budgets import BudgetedAgent, Spending
 from omg_cmdp.agents.caution import Caution
-from omg_cmdp.agents.exploration.accounted import Account
+from omg_cmdp.agents.exploration.accounted import Account, Accounted
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.agents.exploration.named import exploration_rule
 from omg_cmdp.agents.exploration.schedules import Tuned
@@ -126,13 +126,10 @@ class OMG(BudgetedAgent):
         self._caution = _caution(self, cautious, delta, safe_policy)
         self.gamma = exploration_rule(gamma, self.episodes, delta, seed)
         self._tuples = most_tuples(space)
-        # What an account proves is proven without budgets.
-        self._memory = self.gamma.memory(self) if self._limits is None else None
-
-    @property
-    def account(self) -> Account | None:
+        self.account: Account | None = None
         """What the adaptive rule may have lost so far, and how often its budget was used up; None for other rules."""
-        return self._memory if isinstance(self._memory, Account) else None
+        if isinstance(self.gamma, Accounted) and self._limits is None:  # what it proves is proven without budgets
+            self.account = Account(self.gamma, self)
 
     def decide(self, context: Context) -> Decision:
         """Return the policy of one round of Algorithm 1, within the budgets."""
@@ -161,20 +158,21 @@ class OMG(BudgetedAgent):
             tuples=self._tuples,
             tolerance=1.0 / (16.0 * (self.episodes or episode**2)),
             bounds=self.value_bounds,
-            memory=self._memory,
+            account=self.account,
             limits=limits,
             charges=None if limits is None or self.purse is None else limits.charges(self.purse.prices),
         )
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        memory = self._memory
-        situation = functools.partial(self._situation, trajectory.known)
-        remember = None if memory is None else memory.note(self.episodes_seen + 1, situation, trajectory)
+        charge = None
+        if self.account is not None:
+            situation = functools.partial(self._situation, trajectory.known)
+            charge = self.account.note(self.episodes_seen + 1, situation, trajectory)
         limits = self.limits(trajectory.known)
         paid = self.paid(trajectory) if self.purse is not None or self._caution is not None else None
         super()._learn(trajectory, rewards)
-        if remember is not None:
-            remember()
+        if charge is not None:
+            charge()
         if self.purse is not None and paid is not None and limits is not None:
             self.purse.charge(paid.sum(axis=1), limits, self.space.horizon)
         if self._caution is not None and paid is not None:
@@ -182,11 +180,11 @@ class OMG(BudgetedAgent):
 
     def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         super()._learn_rewards(trajectory, rewards)
-        if self._memory is not None:
-            self._memory.note_rewards(trajectory)
+        if self.account is not None:
+            self.account.note_rewards(trajectory)
 
     def _oracles(self) -> dict[str, Stateful]:
-        own = {"memory": self._memory, "purse": self.purse, "caution": self._caution}
+        own = {"memory": self.account, "purse": self.purse, "caution": self._caution}
         return {**super()._oracles(), **{name: part for name, part in own.items() if part is not None}}
 
     def _settings(self) -> str:

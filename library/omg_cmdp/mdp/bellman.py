@@ -136,10 +136,10 @@ def value_ranges(mdp: TabularMDP, *, bounds: ValueBounds | None = None) -> Float
     >>> value_ranges(mdp)
     array([1. , 0.5, 0. ])
     """
-    ranges = np.empty(mdp.horizon)
-    transitions, rewards, _, admissible = mdp.raw
-    compiled.value_ranges(transitions, rewards, admissible, *(bounds or _no_bounds(mdp.horizon)), ranges)
-    return ranges
+    rewards, (lows, highs) = mdp.raw[1], bounds or _no_bounds(mdp.horizon)
+    _, most = best_response(mdp, rewards, bounds=ValueBounds(lows, highs))
+    _, least = best_response(mdp, -rewards, bounds=ValueBounds(-highs, -lows))  # the worst policy, with signs changed
+    return np.asarray(most[1:].max(axis=1) + least[1:].max(axis=1))
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, leaf
+from omg_cmdp.jit import compiled, inner, leaf
 
 SHORT = 16
 """Rows of fewer states are added one at a time: the processor begins the next before the last one ends."""
@@ -175,35 +175,16 @@ def best_response(transitions, rewards, admissible, lows, highs, policy, values)
     horizon, states, _ = policy.shape
     chosen = np.empty((horizon, states), np.int64)
     best_actions(transitions, rewards, admissible, lows, highs, chosen, values)
-    for h in range(horizon):
-        for s in range(states):
-            policy[h, s] = 0.0
+    take(chosen, policy)
+
+
+@inner
+def take(chosen, policy):
+    """Fill the policy (H, S, A) that takes the actions `chosen` (H, S)."""
+    policy[:] = 0.0
+    for h in range(chosen.shape[0]):
+        for s in range(chosen.shape[1]):
             policy[h, s, chosen[h, s]] = 1.0
-
-
-@compiled
-def value_ranges(transitions, rewards, admissible, lows, highs, ranges):
-    """Fill, for each step h, the range of what is earned after it: over all states, and all policies.
-
-    V_h counts as the nearest number in [lows[h], highs[h]].
-    """
-    horizon, states, actions = len(ranges), transitions.shape[1], transitions.shape[2]
-    most, least = np.zeros(states), np.zeros(states)
-    for h in range(horizon - 1, -1, -1):
-        ranges[h] = most.max() - least.min()
-        k, r = h % transitions.shape[0], h % rewards.shape[0]
-        higher, lower = np.full(states, -np.inf), np.full(states, np.inf)
-        for s in range(states):
-            for a in range(actions):
-                if admissible[s, a]:
-                    high = low = rewards[r, s, a]
-                    for j in range(states):
-                        high += transitions[k, s, a, j] * most[j]
-                        low += transitions[k, s, a, j] * least[j]
-                    higher[s], lower[s] = max(higher[s], high), min(lower[s], low)
-            higher[s] = min(max(higher[s], lows[h]), highs[h])
-            lower[s] = min(max(lower[s], lows[h]), highs[h])
-        most, least = higher, lower
 
 
 @compiled

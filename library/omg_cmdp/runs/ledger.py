@@ -14,7 +14,6 @@ from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.misfit.judgement import Misfit, sentence
 from omg_cmdp.persistence import State, read_state
 from omg_cmdp.runs.ceilings import ceiling_line
-from omg_cmdp.runs.display import ledger_html
 from omg_cmdp.runs.pictures import draw_ledger
 from omg_cmdp.theory.ceiling.ceiling import DELTA
 from omg_cmdp.theory.ceiling.largest import Loss
@@ -213,9 +212,6 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger: {self}"
-
-    def _repr_html_(self) -> str:
-        return ledger_html(self)
 
     def plot(self) -> Any:
         """Return a figure of matplotlib: cumulative regret, and what episodes earned beside the best possible."""

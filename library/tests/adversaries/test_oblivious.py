@@ -5,14 +5,13 @@ import numpy as np
 import pytest
 
 from library.tests.adversaries.worlds import LABELS, interrupted, shown
-from omg_cmdp.adversaries import IID, Bursts, NeverTwice, Sequence, Sorted
+from omg_cmdp.adversaries import IID, NeverTwice, Sequence, Sorted
 from omg_cmdp.contexts import context_key
 
 EVERY = {
     "IID": lambda contexts: IID(contexts),
     "Sequence": lambda contexts: Sequence(contexts),
     "Sorted": lambda contexts: Sorted(contexts, 40),
-    "Bursts": lambda contexts: Bursts(contexts, 4),
     "NeverTwice": lambda contexts: NeverTwice(itertools.product(contexts, range(7))),
 }
 OF_A_LIST = [name for name in EVERY if not name.startswith("NeverTwice")]
@@ -42,9 +41,8 @@ def test_episode_zero_begins_a_new_run(name, seed):
     assert keys(shown(adversary, 37, seed=seed)) == keys(first)
 
 
-@pytest.mark.parametrize("name", ["IID", "Bursts"])
-def test_another_seed_gives_another_run(name, seed):
-    adversary = EVERY[name](LABELS)
+def test_another_seed_gives_another_run(seed):
+    adversary = IID(LABELS)
     assert keys(shown(adversary, 40, seed=seed)) != keys(shown(adversary, 40, seed=seed + 1))
 
 
@@ -117,23 +115,6 @@ def test_sorted_divides_the_episodes_evenly(episodes):
     assert again[:episodes] == again[episodes:]
 
 
-@pytest.mark.parametrize(("length", "absence"), [(1, 1), (4, None), (4, 3), (4, 5), (4, 20), (10, 30)])
-def test_bursts_are_followed_by_absence(length, absence, seed):
-    adversary = Bursts(LABELS, length, absence=absence)
-    drawn = shown(adversary, 400 * length, seed=seed)
-    bursts = runs(drawn)
-    assert {count for _, count in bursts} == {length}
-    last, gaps = {}, []
-    for t, context in enumerate(drawn):
-        if context in last and last[context] != t - 1:
-            gaps.append(t - last[context] - 1)
-        last[context] = t
-    assert min(gaps) >= adversary.absence
-    # No longer than needed: the shortest absence is the wanted one, up to whole bursts.
-    assert min(gaps) < adversary.absence + length
-    assert absence is not None or adversary.absence == 3 * length
-
-
 def test_never_twice_shows_each_once_and_then_refuses(rng):
     vectors = rng.random((300, 3))
     assert keys(shown(NeverTwice(vectors), 300)) == keys(vectors)
@@ -152,10 +133,6 @@ def test_never_twice_shows_each_once_and_then_refuses(rng):
         (lambda: Sequence({"a", "b"}), "`contexts` must have an order, got a set"),
         (lambda: Sorted(LABELS, 5), "`episodes` must be at least the number of contexts 6, got 5"),
         (lambda: Sorted(LABELS, 0), "`episodes` must be an integer of at least 1, got 0"),
-        (lambda: Bursts(["a"], 3), "`contexts` must hold at least two contexts, got 1"),
-        (lambda: Bursts(LABELS, -1), "`length` must be an integer of at least 1, got -1"),
-        (lambda: Bursts(LABELS, 3, absence=0), "`absence` must be an integer of at least 1, got 0"),
-        (lambda: Bursts(LABELS, 3, absence=16), "`absence` must be at most the bursts of all others 15, got 16"),
         (lambda: NeverTwice([]), "`contexts` must hold at least one context"),
         (lambda: NeverTwice("abca"), "none of them twice, got 'a' at index 3"),
         (lambda: NeverTwice(np.zeros((2, 2))), "none of them twice, got .* at index 1"),
@@ -172,13 +149,6 @@ def test_errors_name_argument_rule_and_value(make, message):
     [
         (IID(LABELS), {"recent": np.array([1])}),
         (NeverTwice(LABELS), {"seen": np.zeros((1, 16), dtype=np.uint8)}),
-        (Bursts(LABELS, 2), {}),
-        (Bursts(LABELS, 2), {"recent": np.array([6])}),
-        (Bursts(LABELS, 2), {"recent": np.array([-1])}),
-        (Bursts(LABELS, 2), {"recent": np.array([1, 1])}),
-        (Bursts(LABELS, 2), {"recent": np.array([0.0])}),
-        (Bursts(LABELS, 2), {"recent": np.array([0, 1, 2, 3])}),
-        (Bursts(LABELS, 2), {"recent": np.array([0]), "more": np.array(1)}),
     ],
 )
 def test_states_of_others_are_refused(adversary, state):

@@ -24,19 +24,15 @@ class Tabled(ContextualMDP):
 
 @dataclasses.dataclass
 class TabledView:
-    """An agent with a policy, and perhaps a model, for each label; counts how often it is asked."""
+    """An agent with a policy for each label; notes for what it is asked."""
 
     environment: Any
     policies: dict
-    models: dict | None = None
     asked: list = dataclasses.field(default_factory=list)
 
     def policy(self, context):
         self.asked.append(context)
         return self.policies[context]
-
-    def model(self, context):
-        return None if self.models is None else self.models[context]
 
 
 def random_world(rng, labels=LABELS, **fixed):
@@ -47,10 +43,8 @@ def random_world(rng, labels=LABELS, **fixed):
     return Tabled({label: space.mdp(**each) for label, each in zip(labels, tables, strict=True)})
 
 
-def random_view(rng, world, with_models=False):
-    policies = {label: random_policy(rng, mdp) for label, mdp in world.mdps.items()}
-    models = random_world(rng, list(world.mdps), states=world.space.states).mdps if with_models else None
-    return TabledView(world, policies, models)
+def random_view(rng, world):
+    return TabledView(world, {label: random_policy(rng, mdp) for label, mdp in world.mdps.items()})
 
 
 def shown(adversary, episodes, *, view=None, seed=0):

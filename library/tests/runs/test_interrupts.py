@@ -19,7 +19,7 @@ def interrupts_raise():
 
 @pytest.mark.parametrize("place", ["adversary", "agent", "oracle", "world", "ledger"])
 def test_an_interrupted_run_continues_bit_for_bit(place, monkeypatch):
-    whole, run = (make_run("adaptive, linear", bursts=True, delay=2) for _ in range(2))
+    whole, run = (make_run("adaptive, linear", walk=True, delay=2) for _ in range(2))
     whole.advance(12)
     owner, name = {
         "adversary": (run.adversary, "context"),

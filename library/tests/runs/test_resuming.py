@@ -28,7 +28,7 @@ def halves(tmp_path_factory):
     """Return a folder with half a run of every kind, and its other half played in one other process."""
     folder = tmp_path_factory.mktemp("halves")
     for kind in AGENTS:
-        run = make_run(kind, bursts=True)
+        run = make_run(kind, walk=True)
         run.advance(HALF)
         run.save(folder / kind)
         run.advance(HALF)  # the run that was saved goes on unharmed
@@ -40,7 +40,7 @@ def halves(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", AGENTS)
 def test_halves_in_two_processes_are_the_whole(kind, halves, tmp_path):
-    whole = make_run(kind, bursts=True)
+    whole = make_run(kind, walk=True)
     whole.advance(2 * HALF)
     whole.save(tmp_path / "whole")
     assert content(halves / f"{kind}, continued") == content(tmp_path / "whole")
@@ -123,7 +123,7 @@ def test_a_file_of_another_agent_is_refused(saved, tmp_path):
 
 
 def test_a_file_of_another_adversary_is_refused_and_nothing_changes(saved, tmp_path):
-    run = make_run("fixed, counts", bursts=True)
+    run = make_run("fixed, counts", walk=True)
     run.advance(2)
     before = state_of(run, tmp_path / "before")
     with pytest.raises(ValueError, match="must be a run with the same settings"):

@@ -11,6 +11,7 @@ import numpy as np
 import omg_cmdp as omg
 from omg_cmdp import adversaries, oracles
 from omg_cmdp.agents import Greedy, PosteriorSampling
+from omg_cmdp.persistence import read_state
 
 STATES, ACTIONS, HORIZON, DIMENSION = 3, 2, 3, 2
 SIZE = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
@@ -73,17 +74,36 @@ AGENTS = {
 }
 
 
-def make_run(kind, seed=0, *, bursts=False, **more):
+class Walk(adversaries.Adversary):
+    """Goes on to the next context, or stays, in each episode; remembers where it is."""
+
+    settings = ("contexts",)
+
+    def __init__(self, contexts):
+        self.contexts, self.place = tuple(contexts), 0
+
+    def context(self, episode, view, generator):
+        self.place += int(generator.integers(2))
+        return self.contexts[self.place % len(self.contexts)]
+
+    def state(self):
+        return {"place": np.array(self.place)}
+
+    def load_state(self, state):
+        self.place = int(read_state(state)["place"])
+
+
+def make_run(kind, seed=0, *, walk=False, **more):
     """Return a run of an agent by name, in a world made anew."""
     contexts, make_oracles, make_agent = AGENTS[kind]
     world = Own(contexts)
-    adversary = adversaries.Bursts(contexts, 3) if bursts else adversaries.IID(contexts)
+    adversary = Walk(contexts) if walk else adversaries.IID(contexts)
     return omg.Run(world, adversary, make_agent(world.space, *make_oracles(world)), seed=seed, **more)
 
 
 if __name__ == "__main__":
     for name in AGENTS:
-        run = make_run(name, bursts=True)
+        run = make_run(name, walk=True)
         run.restore(Path(sys.argv[1]) / name)
         run.advance(int(sys.argv[2]))
         run.save(Path(sys.argv[1]) / f"{name}, continued")

@@ -288,8 +288,6 @@ EXAMPLES = {
     },
     "environments.gymnasium_space": lambda: {"env": lake().env.open(0.5), "horizon": 4, "start": 0},
     "adversaries.IID": lambda: dict(CONTEXTS),
-    "adversaries.Bursts": lambda: {**CONTEXTS, "length": 2, "absence": 1},
-    "adversaries.LargestDisagreement": lambda: {**CONTEXTS, "look": 1},
     "adversaries.NeverTwice": lambda: dict(CONTEXTS),
     "adversaries.Sequence": lambda: dict(CONTEXTS),
     "adversaries.Sorted": lambda: {**CONTEXTS, "episodes": 10},

@@ -89,7 +89,7 @@ METHODS = {
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
     # Hooks: a user writes them, and only we call them, with what was checked.
-    **dict.fromkeys(("draw_reward", "context", "harm", "late", "memory", "misfits", "check_steps", "draws_from")),
+    **dict.fromkeys(("draw_reward", "context", "late", "misfits", "check_steps", "draws_from")),
     **dict.fromkeys(
         [
             f"agents.{name}.decide"
@@ -101,7 +101,6 @@ METHODS = {
     # Documented: of these arguments nothing is checked, or only the tables.
     **dict.fromkeys(f"mdp.Episode.{name}" for name in ("of_arrays", "of_steps", "with_rewards")),
     **dict.fromkeys(("must_fit", "mdp.TabularMDP.of_space")),
-    "mdp.Episode.first": lambda i: {"steps": 1},
     "mdp.Space.mdp": lambda i: {
         "transitions": examples.KERNELS["a"][0],
         "rewards": examples.REWARDS["a"][0],

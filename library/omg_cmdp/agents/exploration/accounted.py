@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.exploration.base import ExplorationRule, Memory, Situation
+from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.agents.exploration.gain import GainWeighted
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.occupancy import flow, reachable_states
@@ -83,14 +83,10 @@ class Accounted(ExplorationRule):
         instance_of("rule", self.rule, GainWeighted)
         self.delta = probability("delta", delta)
 
-    def memory(self, agent: Decider) -> Account:
-        """Return an empty account for `agent`."""
-        return Account(self, agent)
-
     def decide(self, situation: Situation) -> Decision:
         """Return the gain-weighted plan, or what the account allows in its place."""
-        account, own = situation.memory, self.rule.decide
-        return account.choice(situation, own).decision if isinstance(account, Account) else own(situation)
+        account, own = situation.account, self.rule.decide
+        return own(situation) if account is None else account.choice(situation, own).decision
 
 
 class _Choice(NamedTuple):
@@ -105,7 +101,7 @@ class _Choice(NamedTuple):
     """Whether the gain-weighted plan was not allowed."""
 
 
-class Account(Memory):
+class Account:
     """What the gain-weighted plan may have lost so far, and how often it was not allowed. An agent keeps it.
 
     Decisions are weighed with what is known when the agent learns of their outcome. If that is later than the next

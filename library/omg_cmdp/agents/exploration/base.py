@@ -5,8 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,34 +15,22 @@ from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.budgets import Budgets
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.persistence import Learned
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.recipes.recipe import Made
-from omg_cmdp.theory.ceiling.ceiling import Decider
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes, positive_number
+
+if TYPE_CHECKING:
+    from omg_cmdp.agents.exploration.accounted import Account
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
 frank_wolfe = Lazy("omg_cmdp.agents.exploration.frank_wolfe")
 
 ENOUGH, ROUNDS = 0.05, 8
 """When a plan for gains is done: at this gap, relative to what it pays for them, or after this many rounds."""
-
-
-class Memory(Learned, abc.ABC):
-    """What a rule remembers of the episodes that an agent has played. The agent keeps and saves it."""
-
-    @abc.abstractmethod
-    def note(self, episode: int, situation: Callable[[], Situation], trajectory: Trajectory) -> Callable[[], None]:
-        """Return a call that remembers the episode, decided in `situation()`; nothing changes before it."""
-
-    @abc.abstractmethod
-    def note_rewards(self, trajectory: Trajectory) -> None:
-        """Remember rewards that came after their episode."""
 
 
 class Situation(NamedTuple):
@@ -68,8 +55,8 @@ class Situation(NamedTuple):
     """What the certificate of the plan must not exceed."""
     bounds: ValueBounds
     """What can be earned from each step on."""
-    memory: Memory | None = None
-    """What the rule remembers of earlier episodes; None for rules that need not."""
+    account: Account | None = None
+    """What the rule may have lost so far; None for rules that keep no account."""
     limits: Budgets | None = None
     """What an episode costs and may cost; None without budgets."""
     charges: FloatArray | None = None
@@ -236,10 +223,6 @@ class ExplorationRule(Made, abc.ABC):
     @abc.abstractmethod
     def decide(self, situation: Situation) -> Decision:
         """Return what to play in the next episode. Pure: asking twice changes nothing."""
-
-    def memory(self, agent: Decider) -> Memory | None:
-        """Return an empty memory for `agent`; None for a rule that needs none."""
-        return None
 
     def __str__(self) -> str:
         """The rule's settings: equal for rules that do the same."""

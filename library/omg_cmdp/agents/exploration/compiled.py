@@ -27,31 +27,48 @@ def fill_gains(
     values, chosen = np.zeros((horizon + 1, states)), np.empty((horizon, states), np.int64)
     visits, errors = np.empty((horizon + 1, states)), np.empty((horizon, states))
     flow, came = np.empty(gains.shape), np.empty(gains.shape)
-    x, q, v = flow.reshape(-1), came.reshape(-1), gains.reshape(-1)
-    sums = np.zeros((5, x.size))
-    flows, squares, products, visited, visited_squares = sums
+    sums = np.zeros((5, gains.size))
     all_visits[:] = 0.0
     for k in range(count):
         if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_transitions, k)):
             best_actions(drawn_transitions[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
             follow(transitions, rewards, start, chosen, values, visits, errors)
-            carry(chosen, visits, errors, flow, came)
-        for h in range(horizon):
-            for s in range(states):
-                all_visits[h, s, chosen[h, s]] += visits[h, s]
-        for i in range(x.size):
-            flows[i] += x[i]
-            squares[i] += x[i] * x[i]
-            products[i] += x[i] * q[i]
-            visited[i] += q[i]
-            visited_squares[i] += q[i] * q[i]
+        flow[:], came[:] = 0.0, 0.0
+        carry(chosen, 1.0, visits, errors, flow, came, all_visits)
+        add_draw(flow.reshape(-1), came.reshape(-1), sums)
     all_visits /= count
-    weigh(sums, count, v)
+    weigh(sums, count, gains.reshape(-1))
+
+
+@inner
+def carry(chosen, share, visits, errors, flow, came, seen):
+    """Add what a policy of this `share` in a draw carries: x = q·e to `flow`, and q to `came` and to `seen` (H, S, A).
+
+    The first two have H steps, or one for all: then they are sums over the steps.
+    """
+    for h in range(len(chosen)):
+        step = h % len(flow)
+        for s in range(chosen.shape[1]):
+            a, mass = chosen[h, s], share * visits[h, s]
+            flow[step, s, a] += mass * errors[h, s]
+            came[step, s, a] += mass
+            seen[h, s, a] += mass
+
+
+@inner
+def add_draw(x, q, sums):
+    """Add x, x², x·q, q and q² of a draw to the sums."""
+    for i in range(x.size):
+        sums[0, i] += x[i]
+        sums[1, i] += x[i] * x[i]
+        sums[2, i] += x[i] * q[i]
+        sums[3, i] += q[i]
+        sums[4, i] += q[i] * q[i]
 
 
 @inner
 def weigh(sums, count, v):
-    """Fill v from the sums over the draws of x, x², x·q, q and q²."""
+    """Fill v from the sums over the draws of `add_draw`."""
     flows, squares, products, visited, visited_squares = sums
     total, hoped = flows.sum(), np.maximum(flows, 0.0).sum()
     share = max(total, 0.0) / hoped if hoped > 0.0 else 0.0
@@ -91,19 +108,6 @@ def divide(transitions, rewards, admissible, lows, highs, v, parts):
         for s in range(states):
             for a in range(actions):
                 parts[h, s, a] = v[s, a] * (parts[h, s, a] / total[s, a]) if v[s, a] > 0.0 else 0.0
-
-
-@compiled
-def carry(chosen, visits, errors, flow, came):
-    """Fill x = q·e and q of one draw, (steps, S, A) each; if there is one step for all, their sums over steps."""
-    horizon, states = chosen.shape
-    flow[:] = 0.0
-    came[:] = 0.0
-    for h in range(horizon):
-        step = h % len(flow)
-        for s in range(states):
-            flow[step, s, chosen[h, s]] += visits[h, s] * errors[h, s]
-            came[step, s, chosen[h, s]] += visits[h, s]
 
 
 @compiled

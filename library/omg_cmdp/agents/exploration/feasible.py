@@ -7,7 +7,7 @@ spend without end: a gain that no plan can have.
 
 import numpy as np
 
-from omg_cmdp.agents.exploration.compiled import follow, is_same, weigh
+from omg_cmdp.agents.exploration.compiled import add_draw, carry, follow, is_same, weigh
 from omg_cmdp.jit import compiled, inner
 from omg_cmdp.mdp.compiled import best_actions
 
@@ -42,22 +42,11 @@ def fill_gains(
             flow[:], came[:], seen[:] = 0.0, 0.0, 0.0
             for column in range(size):
                 if shares[column] > 0.0:
-                    chosen = plans[column]
-                    evaluate(drawn[0], drawn[1], charges, lows, highs, chosen, values)
-                    follow(transitions, rewards, start, chosen, values, visits, errors)
-                    for h in range(horizon):
-                        for s in range(states):
-                            mass = shares[column] * visits[h, s]
-                            flow[h % len(flow), s, chosen[h, s]] += mass * errors[h, s]
-                            came[h % len(came), s, chosen[h, s]] += mass
-                            seen[h, s, chosen[h, s]] += mass
+                    evaluate(drawn[0], drawn[1], charges, lows, highs, plans[column], values)
+                    follow(transitions, rewards, start, plans[column], values, visits, errors)
+                    carry(plans[column], shares[column], visits, errors, flow, came, seen)
         all_visits += seen
-        x, q = flow.reshape(-1), came.reshape(-1)
-        sums[0] += x
-        sums[1] += x * x
-        sums[2] += x * q
-        sums[3] += q
-        sums[4] += q * q
+        add_draw(flow.reshape(-1), came.reshape(-1), sums)
     all_visits /= count
     weigh(sums, count, gains.reshape(-1))
 

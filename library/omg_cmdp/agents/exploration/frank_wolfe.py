@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from omg_cmdp.jit import compiled, inner
-from omg_cmdp.mdp.compiled import SHORT, add_products, flow, spans
+from omg_cmdp.mdp.compiled import SHORT, add_products, flow, spans, take
 from omg_cmdp.planning.rounding import EPSILON
 
 LOOKS = 16
@@ -134,15 +134,6 @@ def back_up(table, firsts, ends, paid, admissible, worth, chosen, values):
 
 
 @inner
-def take(chosen, policy):
-    """Fill the policy (H, S, A) that takes the actions `chosen` (H, S)."""
-    policy[:] = 0.0
-    for h in range(chosen.shape[0]):
-        for s in range(chosen.shape[1]):
-            policy[h, s, chosen[h, s]] = 1.0
-
-
-@inner
 def soften(rewards, paid, worth, q, values, chosen, policy):
     """Fill the policy of q with less of every action that falls short; the best action where nothing is left."""
     horizon, states, actions = q.shape
@@ -197,13 +188,16 @@ def blend(q, sums, value, other, others, earned, roots):
         t = t + slope / curve if curve > 0.0 else 0.0
         if not low < t < high:
             t = math.sqrt(low * high) if low > 0.0 else 0.1 * high
-    for h in range(len(q)):
-        for s in range(q.shape[1]):
-            for a in range(q.shape[2]):
-                q[h, s, a] += t * (other[h, s, a] - q[h, s, a])
-    for i in range(len(w)):
-        x[i] += t * (y[i] - x[i])
+    move(q.reshape(-1), other.reshape(-1), t)
+    move(x, y, t)
     return value + t * (earned - value)
+
+
+@inner
+def move(x, y, t):
+    """Move x (n,) by the share t of the way to y."""
+    for i in range(len(x)):
+        x[i] += t * (y[i] - x[i])
 
 
 @inner

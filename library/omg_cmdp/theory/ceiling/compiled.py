@@ -223,8 +223,8 @@ def charge_rewards(losses, tables, steps, pairs, outcomes):
 
 
 @compiled
-def tally_transitions(counts, prior, pairs, outcomes, evidence, total):
-    """Count transitions in `counts` (P, K); add to `evidence` and `total` (P,) the log of each forecast.
+def tally_transitions(counts, prior, pairs, outcomes, evidence):
+    """Count transitions in `counts` (P, K); add to `evidence` (P,) the log of each forecast.
 
     The forecast is the rule of succession's.
     """
@@ -235,21 +235,17 @@ def tally_transitions(counts, prior, pairs, outcomes, evidence, total):
             visits += counts[pair, i] + prior[pair, i]
         # What the support excludes has evidence 0, and so no row of the class explains it.
         chance = (counts[pair, seen] + prior[pair, seen]) / visits
-        added = math.log(chance) if prior[pair, seen] > 0.0 else -np.inf
-        evidence[pair] += added
-        total[pair] += added
+        evidence[pair] += math.log(chance) if prior[pair, seen] > 0.0 else -np.inf
         counts[pair, seen] += 1.0
 
 
 @compiled
-def tally_rewards(counts, prior, pairs, outcomes, evidence, total):
+def tally_rewards(counts, prior, pairs, outcomes, evidence):
     """Count rewards r in [0, 1] as 1 - r failures and r successes in `counts` (P, 2); add to `evidence` as above."""
     for h in range(len(pairs)):
         pair, reward = pairs[h], outcomes[h]
         failures, successes = counts[pair, 0] + prior[pair, 0], counts[pair, 1] + prior[pair, 1]
         mean = successes / (failures + successes)
-        added = reward * math.log(mean) + (1.0 - reward) * math.log(1.0 - mean)
-        evidence[pair] += added
-        total[pair] += added
+        evidence[pair] += reward * math.log(mean) + (1.0 - reward) * math.log(1.0 - mean)
         counts[pair, 0] += 1.0 - reward
         counts[pair, 1] += reward

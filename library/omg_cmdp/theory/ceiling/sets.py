@@ -135,43 +135,40 @@ class Tallies(Learned):
         self.counts, self.evidence = np.zeros_like(prior), np.zeros(len(prior))
         self._prior, self._of_rewards = prior, of_rewards
 
-    def learn(self, seen: Observed, total: FloatArray | None = None) -> None:
-        """Count outcomes, and what the forecasts made of them, which is added to `total` (P,) as well."""
+    def learn(self, seen: Observed) -> None:
+        """Count outcomes, and what the forecasts made of them."""
         tally = compiled.tally_rewards if self._of_rewards else compiled.tally_transitions
-        both = self.evidence, np.empty_like(self.evidence) if total is None else total
-        tally(self.counts, self._prior, seen.pairs, seen.outcomes, *both)
+        tally(self.counts, self._prior, seen.pairs, seen.outcomes, self.evidence)
 
 
 class ContextTallies:
     """Tallies for each context that comes, up to 4096 of them; later ones share the last."""
 
     def __init__(self, prior: FloatArray, *, of_rewards: bool) -> None:
-        self._prior, self._of_rewards = prior, of_rewards
-        self._tallies: dict[Hashable, Tallies] = {}
+        self._tallies = Tallies(prior, of_rewards=of_rewards)  # of one context at a time
+        self._counts: dict[Hashable, FloatArray] = {}
         self._contexts: list[Context] = []
-        self.evidence = np.zeros(len(prior))
+
+    @property
+    def evidence(self) -> FloatArray:
         """Their evidence for each pair, (P,)."""
+        return self._tallies.evidence
 
     def learn(self, context: Keyed, seen: Observed) -> None:
         """Count the outcomes in the context's own tallies."""
         # A rule that depends on the past only, so that the forecaster stays one.
-        key = context.key if context.key in self._tallies or len(self._tallies) < KEPT_CONTEXTS else None
-        self._of(key, context.context).learn(seen, self.evidence)
-
-    def _of(self, key: Hashable, context: Context) -> Tallies:
-        tallies = self._tallies.get(key)
-        if tallies is None:
-            tallies = self._tallies[key] = Tallies(self._prior, of_rewards=self._of_rewards)
-            self._contexts.append(None if key is None else unchanging(context))
-        return tallies
+        key = context.key if context.key in self._counts or len(self._counts) < KEPT_CONTEXTS else None
+        if key not in self._counts:
+            self._counts[key] = np.zeros_like(self._tallies.counts)
+            self._contexts.append(None if key is None else unchanging(context.context))
+        self._tallies.counts = self._counts[key]
+        self._tallies.learn(seen)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the tallies of all contexts, in the order in which these came."""
-        shape, all_of = self._prior.shape, self._tallies.values()
         return {
             "contexts": np.array([context_to_json(each) for each in self._contexts], dtype=np.str_),
-            "counts": np.array([each.counts for each in all_of]).reshape(-1, *shape),
-            "evidences": bounded(np.array([each.evidence for each in all_of]).reshape(-1, len(self._prior))),
+            "counts": np.array(list(self._counts.values())).reshape(-1, *self._tallies.counts.shape),
             "evidence": bounded(self.evidence),
         }
 
@@ -181,13 +178,10 @@ class ContextTallies:
             contexts = [context_from_json(text) for text in state["contexts"].tolist()]
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"`state` must hold 'contexts' as text, got {error!r}") from error
-        counts = numbers("counts", state, (len(contexts), *self._prior.shape))
-        evidences = numbers("evidences", state, (len(contexts), len(self._prior)))
-        self.evidence = numbers("evidence", state, self.evidence.shape)
-        self._tallies, self._contexts = {}, []
-        for context, tables in zip(contexts, zip(counts, evidences, strict=True), strict=True):
-            tallies = self._of(None if context is None else keyed(context).key, context)
-            tallies.counts, tallies.evidence = (np.array(table) for table in tables)
+        counts = numbers("counts", state, (len(contexts), *self._tallies.counts.shape))
+        self._tallies.evidence = numbers("evidence", state, self.evidence.shape)
+        keys = [None if context is None else keyed(context).key for context in contexts]
+        self._counts, self._contexts = dict(zip(keys, counts, strict=True)), [unchanging(each) for each in contexts]
 
 
 def mixed(evidence: FloatArray, weights: FloatArray) -> FloatArray:

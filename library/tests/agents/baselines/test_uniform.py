@@ -23,3 +23,7 @@ def test_uniform_leaves_out_what_is_not_admissible():
     space = SPACES["restricted"]
     _, agent = build("uniform", space="restricted")
     np.testing.assert_array_equal(agent.policy("a") > 0.0, np.tile(space.admissible, (HORIZON, 1, 1)))
+
+
+def test_without_oracles_nothing_is_said_of_their_classes():
+    assert Uniform(SPACES["restricted"]).misfit() is None
