@@ -71,9 +71,20 @@ def load_a_rival_of_another_version(folder):
     omg.load(folder / "agent.npz")
 
 
+def learn_a_cost_out_of_range(_):
+    agent(costs=omg.oracles.CountRewards(**SIZES), budgets=[1.0]).update(episode(costs=[[0.0, 1.7]]))
+
+
+def judge_what_was_seldom_done(_):
+    played = {"context": "a", "states": [0, 0, 0], "rewards": [0.0, 1.0], "propensities": [0.5, 0.5]}
+    episodes = [omg.Episode(**played, actions=[t % 2, t // 2 % 2]) for t in range(20)]
+    omg.logs.improvement(omg.Log(omg.Space(**SIZES), episodes), lambda context: np.tile([0.0, 1.0], (2, 2, 1)))
+
+
 PROVOKED = {
     "a reward": lambda _: agent().update(episode(rewards=[0.0, 1.7])),
     "a return": lambda _: agent(return_range=(0.0, 0.5)).update(episode()),
+    "a cost": learn_a_cost_out_of_range,
     "shapes": lambda _: episode(states=[0, 1]),
     "a state": lambda _: agent().update(episode(states=[0, 1, 2])),
     "a first state": lambda _: agent().update(episode(states=[1, 1, 1])),
@@ -82,6 +93,7 @@ PROVOKED = {
     "a long vector": lambda _: omg.oracles.LinearRewards(**SIZES, dimension=2).predict([3.0, 0.0]),
     "other settings": restore_another,
     "another file": restore_nothing,
+    "an unfit log": judge_what_was_seldom_done,
     "a folder": lambda folder: agent().save(folder),
     "another run": restore_another_run,
     "a function": load_a_function,
