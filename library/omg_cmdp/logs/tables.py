@@ -127,7 +127,6 @@ def read_table(
     names |= {name: column for name, column in given.items() if column is not None}
     if cost is not None:
         names |= dict(zip(COSTS, [cost] if isinstance(cost, str) else listed("cost", cost), strict=False))
-        require_columns(whole, names.values())
     table = StepTable(whole, names, None if space is None else space.horizon)
     labels = _labels(whole, names, space, states, actions)
     return _log(table, labels, space, context, reward_range)
@@ -242,10 +241,6 @@ def _usual(frame: pandas.DataFrame) -> ContextColumns:
     numbered = sum(re.fullmatch(r"context_\d+", str(name)) is not None for name in frame)
     if not numbered:
         return "context"
-    wanted = [f"context_{place}" for place in range(numbered)]
-    missing = [name for name in wanted if name not in frame]
-    if missing:
-        raise ValueError(f"`frame` has no column {missing[0]!r}, though it has later entries of the contexts")
     if "context" in frame:
         raise ValueError("`frame` has both `context` and `context_0`; say which by `context=`")
-    return wanted
+    return [f"context_{place}" for place in range(numbered)]

@@ -51,12 +51,8 @@ class _Basis(Forecasters):
         self._uniform = self._support / self._support.sum(axis=-1, keepdims=True)
         self.settings = (f"support {fingerprint(support)}",)
         groups, successors = self._support.shape
-        check_memory(
-            "BasisDynamics",
-            self.bases * groups * (4 * successors + 2 * self.bases) + 4 * support.size,
-            f"{self.bases} tables of {self.shape[0]} states × {self.shape[1]} actions",
-            "use fewer tables, or merge states",
-        )
+        numbers = self.bases * groups * (4 * successors + 2 * self.bases) + 4 * support.size
+        check_memory("BasisDynamics", numbers, "use fewer tables, or merge states")
         self._coordinates = self.bases * int(self._support.sum(axis=-1).max())
         self.gains = np.zeros((groups, self.bases, successors))
         self.shares = np.zeros(groups)
