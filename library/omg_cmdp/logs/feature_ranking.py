@@ -183,17 +183,13 @@ class _Examples:
     """All steps of a log whose outcomes are known."""
 
     def __init__(self, log: Log, part: IntArray) -> None:
-        lengths = [len(each.actions) for each in log.episodes]
-        self.episodes = np.repeat(np.arange(len(log)), lengths)
-        self.steps = np.concatenate([np.arange(length) for length in lengths])
-        states = np.concatenate([each.states[: len(each.actions)] for each in log.episodes])
-        # -1: nobody saw where the last step led.
-        ends = [[*each.states[1:], -1][: len(each.actions)] for each in log.episodes]
-        self.next_states = np.concatenate(ends).astype(np.int64)
-        actions = np.concatenate([each.actions for each in log.episodes])
+        seen = np.arange(log.space.horizon) < log.steps[:, None]
+        self.episodes, self.steps = np.nonzero(seen)
         low, high = log.reward_range
-        self.rewards = (np.concatenate([each.rewards for each in log.episodes]) - low) / (high - low)
-        pairs = np.unique(states * log.space.actions + actions, return_inverse=True)[1]
+        self.rewards = (log.rewards[seen] - low) / (high - low)
+        states = log.states
+        self.next_states = states[:, 1:][seen]  # -1: nobody saw where the last step led
+        pairs = np.unique(states[:, :-1][seen] * log.space.actions + log.actions[seen], return_inverse=True)[1]
         order = np.argsort(pairs, kind="stable")
         self.pairs = np.split(order, np.flatnonzero(np.diff(pairs[order])) + 1)
         self.part, self.folds = part[self.episodes], int(part.max()) + 1

@@ -127,7 +127,6 @@ def read_table(
     names |= {name: column for name, column in given.items() if column is not None}
     if cost is not None:
         names |= dict(zip(COSTS, [cost] if isinstance(cost, str) else listed("cost", cost), strict=False))
-        require_columns(whole, names.values())
     table = StepTable(whole, names, None if space is None else space.horizon)
     labels = _labels(whole, names, space, states, actions)
     return _log(table, labels, space, context, reward_range)
@@ -144,17 +143,16 @@ def _labels(
     found: dict[str, list[Any] | None] = {}
     for name, given, columns in (("states", states, ("state", "next_state")), ("actions", actions, ("action",))):
         if given is not None:
-            labels = [plain(label) for label in listed(name, given)]
+            labels: list[Any] | None = [plain(label) for label in listed(name, given)]
             distinct = all(isinstance(label, Hashable) for label in labels) and len(set(labels)) == len(labels)
             if not distinct or (space is not None and len(labels) != getattr(space, name)):
                 rule = f"be distinct labels, as many as the space has {name}"
                 raise ValueError(f"`{name}` must {rule}, got {given!r:.80}")
-            found[name] = labels
-        else:
-            used = [names[column] for column in columns if column in names]
-            found[name] = None if space is not None else labels_of(frame, used)
-            if found[name] == []:
-                raise ValueError(f"column {used[0]!r} must hold {name}, got none in any row")
+        elif space is not None:
+            labels = None
+        elif not (labels := labels_of(frame, [names[column] for column in columns if column in names])):
+            raise ValueError(f"column {names[columns[0]]!r} must hold {name}, got none in any row")
+        found[name] = labels
     return found
 
 
@@ -242,10 +240,6 @@ def _usual(frame: pandas.DataFrame) -> ContextColumns:
     numbered = sum(re.fullmatch(r"context_\d+", str(name)) is not None for name in frame)
     if not numbered:
         return "context"
-    wanted = [f"context_{place}" for place in range(numbered)]
-    missing = [name for name in wanted if name not in frame]
-    if missing:
-        raise ValueError(f"`frame` has no column {missing[0]!r}, though it has later entries of the contexts")
     if "context" in frame:
         raise ValueError("`frame` has both `context` and `context_0`; say which by `context=`")
-    return wanted
+    return [f"context_{place}" for place in range(numbered)]

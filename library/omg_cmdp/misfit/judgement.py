@@ -187,14 +187,11 @@ class _Examples:
 
     def log_evidence(self, directions: FloatArray, plain: int) -> FloatArray | None:
         """Return the log e-value of each of the first `plain` directions, and one for all others together."""
-        if self.shared and self.is_reward:
-            left = evidence.without_tangents(
-                (self.outcomes - self.predictions)[:, None], self.tangents, np.ones(len(self.groups))
-            )
-            residuals, tangents = left[:, 0], self.tangents[:, :0]
-        else:
-            residuals = self.outcomes - self.predictions if self.is_reward else self.outcomes
-            tangents = self.tangents
+        tangents = self.tangents
+        residuals = self.outcomes - self.predictions if self.is_reward else self.outcomes
+        if self.is_reward and self.shared:
+            residuals = evidence.without_tangents(residuals[:, None], tangents, np.ones(len(residuals)))[:, 0]
+            tangents = tangents[:, :0]
         precision = evidence.REWARD_PRECISION if self.is_reward else evidence.LOGIT_PRECISION
         cells, pooled = [], []
         order = np.argsort(self.groups, kind="stable")
@@ -203,13 +200,12 @@ class _Examples:
                 continue
             if self.is_reward:
                 scores = [evidence.reward_scores(directions[own], tangents[own], residuals[own], self.slack)]
+                pooled += scores
             else:
                 arguments = directions[own], tangents[own], self.predictions[own], self.outcomes[own]
                 scores = evidence.transition_scores(*arguments, self.slack)
             if scores:
                 cells.append(evidence.log_mean(np.array([evidence.log_e(u, v, precision) for u, v in scores])))
-            if self.is_reward:
-                pooled.append(scores[0])
         if not cells:
             return None
         table = np.array(cells)

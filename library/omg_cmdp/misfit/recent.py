@@ -118,13 +118,11 @@ def _taught(kept: _Kept, is_reward: bool) -> Taught | None:
     """Return what the oracle of rewards, or of dynamics, learned from an episode; None if it was nothing."""
     trajectory, rewards, is_late = kept
     states, actions, _ = trajectory.raw
-    moves = len(states) - 1  # one less than actions, if the end is not known
-    if not is_reward and (is_late or not moves):
-        return None
-    if not is_reward:
-        return Taught(trajectory.known, np.arange(moves), states[:-1], actions[:moves], states[1:])
-    told = np.flatnonzero(~np.isnan(rewards))
-    return Taught(trajectory.known, told, states[told], actions[told], rewards[told]) if len(told) else None
+    if is_reward:
+        told = np.flatnonzero(~np.isnan(rewards))
+        return Taught(trajectory.known, told, states[told], actions[told], rewards[told]) if len(told) else None
+    moves = 0 if is_late else len(states) - 1  # one less than actions, if the end is not known
+    return Taught(trajectory.known, np.arange(moves), states[:-1], actions[:moves], states[1:]) if moves else None
 
 
 def _joined(rows: list[NDArray[Any]]) -> FloatArray:

@@ -51,12 +51,8 @@ class _Basis(Forecasters):
         self._uniform = self._support / self._support.sum(axis=-1, keepdims=True)
         self.settings = (f"support {fingerprint(support)}",)
         groups, successors = self._support.shape
-        check_memory(
-            "BasisDynamics",
-            self.bases * groups * (4 * successors + 2 * self.bases) + 4 * support.size,
-            f"{self.bases} tables of {self.shape[0]} states × {self.shape[1]} actions",
-            "use fewer tables, or merge states",
-        )
+        numbers = self.bases * groups * (4 * successors + 2 * self.bases) + 4 * support.size
+        check_memory("BasisDynamics", numbers, "use fewer tables, or merge states")
         self._coordinates = self.bases * int(self._support.sum(axis=-1).max())
         self.gains = np.zeros((groups, self.bases, successors))
         self.shares = np.zeros(groups)
@@ -70,11 +66,8 @@ class _Basis(Forecasters):
         return np.asarray(self.features(context)[0])
 
     def forecasts(self, weights: FloatArray) -> FloatArray:
-        tables = self.rate.choose(self._fitted(weights), self._leading(weights))
+        tables = self.rate.choose(self._fitted(weights), weights @ self._leaders)
         return np.stack(tables).reshape(len(tables), *self.shape)
-
-    def _leading(self, weights: FloatArray) -> FloatArray:
-        return np.asarray(weights @ self._leaders)
 
     def _fitted(self, weights: FloatArray) -> FloatArray:
         """Return the least-squares rows, cut at zero, with half a pseudo-example for each next state."""
@@ -95,7 +88,7 @@ class _Basis(Forecasters):
         seen, outcomes = episode.pairs, episode.outcomes
         pairs, visits = np.unique(seen, return_counts=True)
         # The gradient of log(P + ε) in the leader's forecast, divided by H as the proof asks.
-        gains = 1.0 / (self.horizon * (self._leading(weights)[seen, outcomes] + SMALLEST_PROBABILITY))
+        gains = 1.0 / (self.horizon * ((weights @ self._leaders)[seen, outcomes] + SMALLEST_PROBABILITY))
         for pair, outcome, gain in zip(seen, outcomes, gains, strict=True):
             self.gains[pair, :, outcome] += gain * weights
             self.scores[pair, :, outcome] += weights

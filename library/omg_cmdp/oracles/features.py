@@ -72,13 +72,9 @@ class Features(Described):
         if array.dtype.kind not in "biuf" or array.shape != self._given:
             got = array.shape if array.dtype.kind in "biuf" else repr(context)
             raise ValueError(f"`{name}` must be a vector of numbers of shape {self._given}, got {got}")
-        if array.ndim == 1:
-            row = array.astype(np.float64)
-            # hypot neither overflows nor underflows, as a sum of squares would.
-            rows, longest = row[None], math.hypot(*row.tolist())
-        else:
-            rows = array.astype(np.float64, order="C").reshape(-1, self._given[-1])
-            longest = float(np.max([math.hypot(*row) for row in rows.tolist()]))
+        rows = array.astype(np.float64, order="C").reshape(-1, self._given[-1])
+        # hypot neither overflows nor underflows, as a sum of squares would.
+        longest = float(np.max([math.hypot(*row) for row in rows.tolist()]))
         if not longest <= self._limit:  # a NaN is refused here too
             raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.longest:g}, got {longest:.6g}")
         return np.column_stack([rows, np.ones(len(rows))]) if self.adds_constant else rows

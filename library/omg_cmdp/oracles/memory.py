@@ -13,7 +13,7 @@ SMALL = 2**24
 """Bytes up to which nothing is refused, and the free memory is not looked up."""
 
 
-def check_memory(name: str, numbers: int, sizes: str, instead: str) -> None:
+def check_memory(name: str, numbers: int, instead: str) -> None:
     """Raise if `numbers` of 8 bytes are more than a quarter of the memory that is free.
 
     Parameters
@@ -22,20 +22,18 @@ def check_memory(name: str, numbers: int, sizes: str, instead: str) -> None:
         The class that needs them.
     numbers : int
         How many numbers it keeps.
-    sizes : str
-        The sizes from which that follows.
     instead : str
         What to do instead.
 
-    >>> check_memory("CountDynamics", 10**15, "10**15 transitions", "use fewer states")  # doctest: +ELLIPSIS
+    >>> check_memory("CountDynamics", 10**15, "merge states")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: CountDynamics would need 8000000.0 GB for 10**15 transitions, more than a quarter of the ... GB ...
+    ValueError: CountDynamics would need 8000000.0 GB, more than a quarter of the ... GB that are free; merge states
     """
     wanted = 8 * numbers
     if wanted <= SMALL or wanted <= SHARE * (free := free_memory()):
         return
     space = f"more than a quarter of the {free / 1e9:.1f} GB that are free"
-    raise ValueError(f"{name} would need {wanted / 1e9:.1f} GB for {sizes}, {space}; {instead}")
+    raise ValueError(f"{name} would need {wanted / 1e9:.1f} GB, {space}; {instead}")
 
 
 def free_memory(root: Path = Path("/")) -> float:

@@ -16,9 +16,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, first_index, one_of_shape
 def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolArray:
     """Return the boolean mask (S, A, S) of possible transitions; None admits all."""
     if support is None:
-        check_memory(
-            "a table of transitions", states**2 * actions, f"{states} states × {actions} actions", "merge states"
-        )
+        check_memory("a table of transitions", states**2 * actions, "merge states")
         return np.ones((states, actions, states), dtype=np.bool_)
     mask = typed_array("support", support, "b", "a boolean table")
     one_of_shapes("support", mask, (states, actions, states))

@@ -73,12 +73,8 @@ class _Softmax(Forecasters):
         flat = support.reshape(-1, support.shape[-1])
         counts, size = flat.sum(axis=1), features.shape[-1]
         groups, cells, self._most = len(flat), int(counts.sum()), int(counts.max())
-        check_memory(
-            "SoftmaxDynamics",
-            size**2 * (cells + groups) + 2 * size * cells + 3 * support.size,
-            f"{cells} possible transitions of {groups} pairs, {size} features",
-            "give `support`, use fewer features for the dynamics, or BasisDynamics or CountDynamics",
-        )
+        instead = "give `support`, use fewer features for the dynamics, or BasisDynamics or CountDynamics"
+        check_memory("SoftmaxDynamics", size**2 * (cells + groups) + 2 * size * cells + 3 * support.size, instead)
         self._cells = np.flatnonzero(flat)
         self.starts, self.successors = np.append(0, np.cumsum(counts)), self._cells % flat.shape[1]
         self._counts = np.repeat(counts, counts)

@@ -47,7 +47,7 @@ def test_integers_beyond_the_range_are_refused():
 
 def test_a_lost_column_of_a_vector_is_missed():
     frame = omg.Log(SPACE, [episode(np.array([1.0, 2.0, 3.0]))]).table().drop(columns="context_1")
-    with pytest.raises(ValueError, match="no column 'context_1'"):
+    with pytest.raises(ValueError, match="must have a column 'context_1'"):
         omg.logs.read_table(frame, space=SPACE)
 
 

@@ -87,8 +87,8 @@ def test_a_cache_counts_right_while_threads_push_each_other_out():
 
 
 @every_adapter
-def test_foreign_models_are_asked_by_several_threads(package, kind, rng):
-    oracle = build(package, kind)
+def test_foreign_models_are_asked_by_several_threads(kind, rng):
+    oracle = build(kind)
     for _ in range(12):
         oracle.update(*episode(rng, kind))
     ask_at_once(oracle, [rng.random(DIMENSION) for _ in range(5)], rounds=6)

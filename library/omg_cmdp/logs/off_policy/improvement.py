@@ -122,10 +122,9 @@ def improvement(log: Log, policy: Policy, *, features: Features | None = None, s
     products: FloatArray = np.cumprod(ratios, axis=1, dtype=np.float64)
     _require_examples(log, steps, products)
     guessed = log.overlap is not None
-    plan = _by_folds(len(log), seed) if guessed else _by_time(len(log))
     first, gains, weights = np.zeros(len(log)), np.zeros(ratios.shape), np.zeros(ratios.shape)
     used = np.zeros(len(log), dtype=np.bool_)
-    for judged, learned in plan:
+    for judged, learned in _parts(len(log), not guessed, seed):
         values, advantages = _advantages(steps, rows, learned)
         first[judged], gains[judged] = values[judged], advantages[judged]
         weights[judged] = (_marginal_weights(steps, rows, ratios, learned) * ratios)[judged]
@@ -145,14 +144,11 @@ def improvement(log: Log, policy: Policy, *, features: Features | None = None, s
     raise UnfitLogError(f"the log does not say what `policy` is worth: {reason}")
 
 
-def _by_folds(count: int, seed: int) -> list[tuple[BoolArray, BoolArray]]:
-    """Return which episodes are judged, and which others are learned from, for each fold."""
-    parts = np.random.default_rng(seed).permutation(np.arange(count) % FOLDS)
-    return [(parts == part, parts != part) for part in range(FOLDS)]
-
-
-def _by_time(count: int) -> list[tuple[BoolArray, BoolArray]]:
-    """Return which episodes are judged, and which earlier ones are learned from, for each block."""
+def _parts(count: int, by_time: bool, seed: int) -> list[tuple[BoolArray, BoolArray]]:
+    """Return which episodes are judged and which learned from: a fold and the others, or a block and those before."""
+    if not by_time:
+        parts = np.random.default_rng(seed).permutation(np.arange(count) % FOLDS)
+        return [(parts == part, parts != part) for part in range(FOLDS)]
     parts = np.arange(count) * BLOCKS // count
     return [(parts == part, parts < part) for part in range(1, BLOCKS) if (parts < part).any()]
 

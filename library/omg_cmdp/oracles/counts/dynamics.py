@@ -46,13 +46,9 @@ class _Frequencies(CountTables):
         # The proven rate keeps to the prior that has the bound; otherwise the sparse one is one more forecaster.
         others = int(is_learned and rate.name != "proven")
         super().__init__(contexts, rate, count=len(rate.tempers) + others)
-        (states, actions, _), tables = possible.shape, len(self.contexts or [None])
-        check_memory(
-            "CountDynamics",
-            (tables + len(rate.tempers) + 6) * possible.size,
-            f"{tables} tables of {states} states × {actions} actions",
-            "merge states, or give contexts features and use SoftmaxDynamics or BasisDynamics",
-        )
+        tables = len(self.contexts or [None])
+        instead = "merge states, or give contexts features and use SoftmaxDynamics or BasisDynamics"
+        check_memory("CountDynamics", (tables + len(rate.tempers) + 6) * possible.size, instead)
         self.support = support = possible.astype(np.float64)
         self.possible = None if possible.all() else possible
         each, sparse = self._alpha * support, SPARSE * support / support.sum(axis=-1, keepdims=True)

@@ -26,9 +26,8 @@ class _RunningMeans(CountTables):
     def __init__(self, shape: tuple[int, int], contexts: Iterable[Context] | None, rate: Rate) -> None:
         super().__init__(contexts, rate)
         tables = len(self.contexts or [None])
-        sizes = f"{tables} tables of {shape[0]} states × {shape[1]} actions"
         instead = "merge states, or give contexts features and use LinearRewards"
-        check_memory("CountRewards", 3 * tables * math.prod(shape), sizes, instead)
+        check_memory("CountRewards", 3 * tables * math.prod(shape), instead)
         self.visits, self.sums, self.squares = np.zeros((3, tables, *shape))
 
     def forecasts(self, table: int) -> FloatArray:

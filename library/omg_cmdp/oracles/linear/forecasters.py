@@ -70,12 +70,8 @@ class LinearForecasters(Forecasters):
         # Kept in any case: the root without a ridge, and the textbook's, by whose residuals noise is measured.
         kept = np.unique([0.0, 1.0, *rate.tempers])
         self._groups = 1 if self.shared else math.prod(pairs)
-        check_memory(
-            "LinearRewards",
-            (len(kept) + 1) * self._groups * (self.dimension + 1) ** 2,
-            f"{self._groups} weight vectors of {self.dimension} features",
-            "use fewer features, or `shared` ones, with one weight vector for all pairs",
-        )
+        instead = "use fewer features, or `shared` ones, with one weight vector for all pairs"
+        check_memory("LinearRewards", (len(kept) + 1) * self._groups * (self.dimension + 1) ** 2, instead)
         self.roots = np.zeros((len(kept), self.dimension + 1, self.dimension + 1, self._groups))
         diagonal = np.arange(self.dimension)
         self.roots[:, diagonal, diagonal] = np.sqrt(kept * ridge)[:, None, None]
