@@ -130,7 +130,7 @@ def test_a_blinded_reader_sees_no_outcome_and_nothing_by_action(scene):
     told, whole = overview(viewed(scene), blinded=True), overview(viewed(scene))
     assert whole.keys() - told.keys() == {"budgets", "rewards", "lost"}
     assert whole["days"][0].keys() - told["days"][0].keys() == {
-        *("actions", "chances", "probability", "reward"),
+        *("actions", "chances", "reward"),
         *("unavailable", "rules", "fallbacks"),  # of few decisions, they tell the arm
     }
     assert "reminder" in str(whole["checks"])

@@ -119,7 +119,6 @@ def _day(view: TrialView, steps: list[Step]) -> dict[str, Any]:
     silent = [each for each in steps if each.outcome.reward is None]
     taken = collections.Counter(each.choice.action for each in steps)
     of_person = collections.Counter(each.person for each in known)
-    chances = [each.choice.probability for each in steps if each.choice.probability is not None]
     rows = [each.choice.probabilities for each in steps if each.choice.probabilities and each.choice.source != CONTROL]
     return {
         "decisions": len(steps),
@@ -131,7 +130,6 @@ def _day(view: TrialView, steps: list[Step]) -> dict[str, Any]:
         "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
         "actions": [taken[action] for action in range(len(view.trial.actions))],
         "chances": [float(each) for each in np.mean(rows, axis=0)] if rows else None,
-        "probability": [float(each) for each in np.quantile(chances, [0.0, 0.5, 1.0])] if chances else None,
         # The mean over people of each one's mean.
         "reward": _reward(view.trial, known, [1.0 / of_person[each.person] for each in known]),
     }
