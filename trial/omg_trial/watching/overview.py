@@ -80,7 +80,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "incidents": [each._asdict() for each in state.incidents[: -MOST_ROWS - 1 : -1]],
         "budgets": course.budgets(view),
         "rewards": course.rewards(view),
-        "lost": None if lost is None else lost.record(),
+        "lost": lost and lost.text(),
     }
     return _blind(found) if blinded else found
 
