@@ -139,10 +139,10 @@ class Record:
     def __post_init__(self) -> None:
         self.touched = self.touched or self.opened
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[DecidedStep]:
         """Yield the decisions, in their order, with what is known of their outcomes."""
         for number, choice in sorted(self.choices.items()):
-            yield Step(self, number, choice, self.outcomes.get(number, StepOutcome()))
+            yield DecidedStep(self, number, choice, self.outcomes.get(number, StepOutcome()))
 
     def next_state(self, step: int) -> int | None:
         """Return the state after a step, as reported or as the next decision tells; None if unknown or in doubt."""
@@ -173,7 +173,7 @@ class Record:
         return Example(self.number, self.person, self.context, (*states, last), tuple(actions), tuple(rewards))
 
 
-class Step(NamedTuple):
+class DecidedStep(NamedTuple):
     """A decision in its episode, and what came of it."""
 
     record: Record

@@ -15,7 +15,7 @@ import numpy as np
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_trial.analysis.clustered import clustered_fit
-from omg_trial.episodes import Step
+from omg_trial.episodes import DecidedStep
 from omg_trial.people.participants import CONTROL
 from omg_trial.rules import moment
 from omg_trial.trial_file.trial import Trial
@@ -30,7 +30,7 @@ PARTS = 3
 
 def days(view: TrialView) -> list[dict[str, Any]]:
     """Return the last days, by the clock of the trial, those without a decision too."""
-    by_day: dict[datetime.date, list[Step]] = collections.defaultdict(list)
+    by_day: dict[datetime.date, list[DecidedStep]] = collections.defaultdict(list)
     for each in view.steps:
         by_day[_date(view, each.time)].append(each)
     if not by_day:
@@ -89,7 +89,7 @@ def rewards(view: TrialView) -> list[dict[str, Any]]:
     """
     known = [each for each in view.steps if each.choice.probability is not None and each.outcome.reward is not None]
     known = [each for each in known if min(each.choice.probabilities, default=0.0) > 0.0]
-    groups: dict[tuple[str, str], list[Step]] = {("", ""): known}
+    groups: dict[tuple[str, str], list[DecidedStep]] = {("", ""): known}
     columns = _columns(view.trial)
     groups |= {(name, value): [] for name, (values, _) in columns.items() for value in values}
     for each in known:
@@ -97,7 +97,7 @@ def rewards(view: TrialView) -> list[dict[str, Any]]:
         for group in [("arm", each.record.arm), *((name, place(context)) for name, (_, place) in columns.items())]:
             groups.setdefault(group, []).append(each)
 
-    def after(action: int, steps: list[Step]) -> dict[str, Any] | None:
+    def after(action: int, steps: list[DecidedStep]) -> dict[str, Any] | None:
         those = [each for each in steps if each.choice.action == action]
         return _reward(view.trial, those, [1.0 / each.choice.probabilities[action] for each in those])
 
@@ -112,7 +112,7 @@ def _date(view: TrialView, time: datetime.datetime) -> datetime.date:
     return time.astimezone(view.trial.zone).date()
 
 
-def _day(view: TrialView, steps: list[Step]) -> dict[str, Any]:
+def _day(view: TrialView, steps: list[DecidedStep]) -> dict[str, Any]:
     """Return a day in numbers; a decision whose reward is not overdue is still waiting for it."""
     due = view.now - datetime.timedelta(hours=view.trial.watch.overdue_hours)
     known = [each for each in steps if each.outcome.reward is not None]
@@ -135,7 +135,7 @@ def _day(view: TrialView, steps: list[Step]) -> dict[str, Any]:
     }
 
 
-def _reward(trial: Trial, steps: list[Step], weights: list[float]) -> dict[str, Any] | None:
+def _reward(trial: Trial, steps: list[DecidedStep], weights: list[float]) -> dict[str, Any] | None:
     """Return the weighted mean reward, with its interval if there are enough people for one."""
     if not steps:
         return None

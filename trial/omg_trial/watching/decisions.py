@@ -6,7 +6,7 @@ import collections
 
 import numpy as np
 
-from omg_trial.episodes import Step
+from omg_trial.episodes import DecidedStep
 from omg_trial.people.participants import week_of
 from omg_trial.watching.verdicts import GREEN, RED, SHOWN, Verdict, share_within, yellow_if
 from omg_trial.watching.view import WEEK, TrialView
@@ -25,7 +25,7 @@ def clipped_probabilities(view: TrialView) -> Verdict:
     return yellow_if(long > 0, message)
 
 
-def _all_clipped(view: TrialView, steps: list[Step], limit: int) -> bool:
+def _all_clipped(view: TrialView, steps: list[DecidedStep], limit: int) -> bool:
     """Return whether in the last decisions of a person only the floor explored."""
     floor, admissible, streak = view.trial.floor, view.trial.space.admissible, 0
     for choice in (each.choice for each in reversed(steps)):
@@ -58,7 +58,7 @@ def shares_of_actions(view: TrialView) -> Verdict:
     return yellow_if(seldom or few > 0, f"shares of actions where they are admissible: {shown}{rule}")
 
 
-def _action_shares(view: TrialView, steps: list[Step]) -> dict[int, float]:
+def _action_shares(view: TrialView, steps: list[DecidedStep]) -> dict[int, float]:
     """Return how often each action was taken where it could be."""
     admissible = view.trial.space.admissible
     could, drawn = np.zeros(admissible.shape[1], dtype=int), [each.choice for each in steps if each.choice.available]

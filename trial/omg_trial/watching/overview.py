@@ -10,7 +10,7 @@ from typing import Any
 
 from omg_cmdp.contexts import context_from_json
 from omg_trial.desk import Desk
-from omg_trial.episodes import Record, Step
+from omg_trial.episodes import Record, DecidedStep
 from omg_trial.handlers.handled import find_person
 from omg_trial.people.participants import WeekAccount
 from omg_trial.trial_file.trial import Trial
@@ -176,6 +176,6 @@ def _under_way(record: Record) -> dict[str, Any]:
     return {"episode": record.number, **known, "steps": len(record.choices)}
 
 
-def _overdue(trial: Trial, step: Step) -> dict[str, Any]:
+def _overdue(trial: Trial, step: DecidedStep) -> dict[str, Any]:
     known = {"person": step.person, "episode": step.record.number, "step": step.number, "time": step.choice.time}
     return {**known, "action": trial.action_name(step.choice.action)}

@@ -9,7 +9,7 @@ import datetime
 import functools
 import itertools
 
-from omg_trial.episodes import Record, Step
+from omg_trial.episodes import Record, DecidedStep
 from omg_trial.rules import moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
@@ -45,12 +45,12 @@ class TrialView:
         return cls(trial=trial, now=now, process=process, state=then, records=records)
 
     @functools.cached_property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[DecidedStep]:
         """All decisions of the records, by time."""
         return sorted((step for record in self.records for step in record.steps()), key=lambda each: each.choice.time)
 
     @functools.cached_property
-    def week(self) -> list[Step]:
+    def week(self) -> list[DecidedStep]:
         """The decisions of the last seven days."""
         return [each for each in self.steps if each.time > self.now - WEEK]
 
@@ -62,19 +62,19 @@ class TrialView:
         return [each for each in self.records if moment(each.touched) > self.now - 2 * WEEK - hours]
 
     @functools.cached_property
-    def due(self) -> list[Step]:
+    def due(self) -> list[DecidedStep]:
         """Decisions of seven days whose reward should have come by now."""
         until = self.now - datetime.timedelta(hours=self.trial.watch.overdue_hours)
         return [each for each in self.steps if until - WEEK < each.time <= until]
 
     @functools.cached_property
-    def overdue(self) -> list[Step]:
+    def overdue(self) -> list[DecidedStep]:
         """Decisions whose reward should have come by now and has not."""
         return [each for each in self.due if each.outcome.reward is None]
 
-    def by_person(self, steps: list[Step]) -> dict[str, list[Step]]:
+    def by_person(self, steps: list[DecidedStep]) -> dict[str, list[DecidedStep]]:
         """Return the steps of each person, by time."""
-        found: dict[str, list[Step]] = collections.defaultdict(list)
+        found: dict[str, list[DecidedStep]] = collections.defaultdict(list)
         for each in steps:
             found[each.person].append(each)
         return found
