@@ -10,7 +10,7 @@ from typing import Any
 
 from omg_cmdp.contexts import context_from_json
 from omg_trial.desk import Desk
-from omg_trial.episodes import Record, DecidedStep
+from omg_trial.episodes import DecidedStep, Record
 from omg_trial.handlers.handled import find_person
 from omg_trial.people.participants import WeekAccount
 from omg_trial.trial_file.trial import Trial

@@ -9,7 +9,7 @@ import datetime
 import functools
 import itertools
 
-from omg_trial.episodes import Record, DecidedStep
+from omg_trial.episodes import DecidedStep, Record
 from omg_trial.rules import moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
