@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
+from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainSerializer, PlainValidator, SerializationInfo
@@ -137,6 +139,11 @@ class Record:
     def __post_init__(self) -> None:
         self.touched = self.touched or self.opened
 
+    def steps(self) -> Iterator[DecidedStep]:
+        """Yield the decisions, in their order, with what is known of their outcomes."""
+        for number, choice in sorted(self.choices.items()):
+            yield DecidedStep(self, number, choice, self.outcomes.get(number, StepOutcome()))
+
     def next_state(self, step: int) -> int | None:
         """Return the state after a step, as reported or as the next decision tells; None if unknown or in doubt."""
         reported = self.outcomes[step].next_state if step in self.outcomes else None
@@ -164,6 +171,25 @@ class Record:
         if not actions:
             return None
         return Example(self.number, self.person, self.context, (*states, last), tuple(actions), tuple(rewards))
+
+
+class DecidedStep(NamedTuple):
+    """A decision in its episode, and what came of it."""
+
+    record: Record
+    number: int
+    choice: StepDecision
+    outcome: StepOutcome
+
+    @property
+    def person(self) -> str:
+        """The person it was for."""
+        return self.record.person
+
+    @property
+    def time(self) -> datetime.datetime:
+        """When it was decided."""
+        return datetime.datetime.fromisoformat(self.choice.time)
 
 
 class KeptPlan(NamedTuple):

@@ -56,7 +56,7 @@ def test_a_trial_is_judged_as_its_episodes_are():
     found = losses(watch(desk, process))
     assert found.total == pytest.approx(ceiling.total)
     assert found.week == pytest.approx(ceiling.episodes[4:].sum())
-    assert overview(watch(desk, process))["lost"]["text"].startswith("With 95% confidence the 6 closed episodes lost")
+    assert overview(watch(desk, process))["lost"].startswith("With 95% confidence the 6 closed episodes lost")
 
 
 def test_who_withdraws_was_never_there_and_other_actions_count_in_full():

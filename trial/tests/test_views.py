@@ -86,8 +86,7 @@ def test_the_overview_counts_what_the_state_holds(client, scene):
     assert [each["version"] for each in told["versions"]] == list(range(6, 0, -1))
     assert {each["check"]: each["severity"] for each in told["checks"]}["contradictory states"] == "yellow"
     for day in told["days"][:6]:
-        least, median, most = day["probability"]
-        assert 0.1 - 1e-12 <= least <= median <= most <= 0.8 + 1e-12  # the floor, and what it leaves
+        assert 0.1 - 1e-12 <= min(day["chances"]) <= max(day["chances"]) <= 0.8 + 1e-12  # the floor, and what it leaves
         reward = day["reward"]
         assert 0.0 <= reward["low"] <= reward["mean"] <= reward["high"] <= 1.0
 
@@ -130,7 +129,7 @@ def test_a_blinded_reader_sees_no_outcome_and_nothing_by_action(scene):
     told, whole = overview(viewed(scene), blinded=True), overview(viewed(scene))
     assert whole.keys() - told.keys() == {"budgets", "rewards", "lost"}
     assert whole["days"][0].keys() - told["days"][0].keys() == {
-        *("actions", "chances", "probability", "reward"),
+        *("actions", "chances", "reward"),
         *("unavailable", "rules", "fallbacks"),  # of few decisions, they tell the arm
     }
     assert "reminder" in str(whole["checks"])

@@ -270,6 +270,5 @@ def _rows(found: PlayedTrial) -> Iterator[DecisionRow]:
     for record in found.records.values():
         before = abandoned[record.person]
         abandoned[record.person] = 0 if record.choices else before + 1
-        for step, choice in sorted(record.choices.items()):
-            outcome, drawn = record.outcomes.get(step, StepOutcome()), found.drawn[record.number, step]
-            yield DecisionRow(record, step, choice, outcome, drawn, record.person in found.withdrawn, before)
+        for step in record.steps():
+            yield DecisionRow(*step, found.drawn[record.number, step.number], record.person in found.withdrawn, before)

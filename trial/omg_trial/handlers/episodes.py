@@ -45,9 +45,9 @@ def handle_open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
     about = {"person": call.person, "occasion": occasion, "context": context, "arm": person.arm, "zone": person.zone}
     # The number of the event is the name of the episode: unique for ever, without a counter of its own.
     allowance = grant_allowance(at, person, call.person, occasion, chosen.policy) if call.available else None
-    answer = _format_opening(at, {**about, **made, "allowance": allowance}, at.number, person, call.available)
+    more = _format_opening(at, {**about, **made, "allowance": allowance}, at.number, person, call.available)
     asked = {"available": call.available, "device_time": call.device_time}
-    return Handled("opened", {**about, **made, **asked, "allowance": allowance and allowance._asdict()}, answer)
+    return Handled("opened", {**about, **made, **asked, "allowance": allowance and allowance._asdict()}, more)
 
 
 def _reopen(at: DecisionInputs, record: Record, context: str, available: bool) -> Handled:
@@ -58,13 +58,13 @@ def _reopen(at: DecisionInputs, record: Record, context: str, available: bool) -
         raise Refusal(409, "`context`: the occasion was opened with another one")
     if record.available != available:
         raise Refusal(409, "`available`: the occasion was opened with another one")
-    answer = _format_opening(at, vars(record), record.number, at.state.people[record.person], available)
-    return Handled("reopened", {"episode": record.number}, answer)
+    more = _format_opening(at, vars(record), record.number, at.state.people[record.person], available)
+    return Handled("reopened", {"episode": record.number}, more)
 
 
 def _format_opening(
     at: DecisionInputs, made: Mapping[str, Any], episode: int, person: Participant, available: bool
-) -> answers.Opened:
+) -> dict[str, Any]:
     """Return the answer; an app without a network is told no draws if nothing would be drawn."""
     name, occasion, allowance = made["person"], made["occasion"], made["allowance"]
     policy = made["policy"] if allowance is None else allowance.policy
@@ -73,18 +73,17 @@ def _format_opening(
     allowed = None
     if allowance is not None:
         signature = sign_allowance(at, episode, name, occasion, allowance.until)
-        allowed = answers.Allowed(until=allowance.until, signature=signature)
-    return answers.Opened(
+        allowed = {"until": allowance.until, "signature": signature}
+    return {
         **{each: made[each] for each in ("version", "source", "cause", "certificate")},
-        policy=policy,
-        allowance=allowed,
-        episode=episode,
-        event=at.number,
-        horizon=at.trial.space.horizon,
-        states=list(at.trial.states),
-        actions=list(at.trial.actions),
-        drawn=ahead,
-    )
+        "policy": policy,
+        "allowance": allowed,
+        "episode": episode,
+        "horizon": at.trial.space.horizon,
+        "states": at.trial.states,
+        "actions": at.trial.actions,
+        "drawn": ahead,
+    }
 
 
 def show_policy(at: DecisionInputs, call: calls.AskPolicy) -> answers.PolicyAnswer:
@@ -108,9 +107,9 @@ def handle_decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handl
         raise Refusal(422, "`action`: is for what was drawn, and the episode was opened for somebody not available")
     if call.step in record.choices:
         _check_repeated(trial, call, made := record.choices[call.step])
-        body: dict[str, Any] = {"episode": episode, "step": call.step}
-        asked = {name: vars(call)[name] for name in ("available", "device_time", "allowance")}
-        return Handled("repeated", {**body, **asked}, _format_decision(at, {**body, **made._asdict()}))
+        asked = {name: vars(call)[name] for name in ("step", "available", "device_time", "allowance")}
+        known = made._asdict()
+        return Handled("repeated", {"episode": episode, **asked}, {**known, **_format_decision(at, known)})
     check_allowance(at, record, call)
     person = at.state.people[record.person]
     check_day(at, person, decided_at(at, record, call))
@@ -129,12 +128,11 @@ def _check_repeated(trial: Trial, call: calls.Decide, made: StepDecision) -> Non
         raise Refusal(409, f"`action`: step {call.step} was decided, with the action {done or 'that is none'}")
 
 
-def _format_decision(at: DecisionInputs, body: Mapping[str, Any]) -> answers.Decided:
-    """Return the answer, which has some of the fields of the event."""
-    is_plan = body["source"] == PolicySource.PLAN and not body["rules"]
-    fallback = None if is_plan else {name: body[name] for name in ("source", "cause", "rules")}
-    named = {"event": at.number, "action": at.trial.action_name(body["action"]), "fallback": fallback}
-    return answers.Decided(**{**body, **named})
+def _format_decision(at: DecisionInputs, made: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the answer says in another form than the event."""
+    is_plan = made["source"] == PolicySource.PLAN and not made["rules"]
+    fallback = None if is_plan else {name: made[name] for name in ("source", "cause", "rules")}
+    return {"action": at.trial.action_name(made["action"]), "fallback": fallback}
 
 
 def handle_report(at: DecisionInputs, call: calls.Report, episode: int) -> Handled:
@@ -144,12 +142,10 @@ def handle_report(at: DecisionInputs, call: calls.Report, episode: int) -> Handl
     if known is not None and known.contradicts(call.reward, next_state, call.revision):
         rule = f"step {call.step} was reported with other values; a correction needs one above {call.revision}"
         raise Refusal(409, f"`revision`: {rule}")
-    answer = answers.Reported(episode=episode, event=at.number, step=call.step, revision=call.revision)
-    return Handled("reported", {**call.model_dump(), "episode": episode, "next_state": next_state}, answer)
+    return Handled("reported", {**call.model_dump(), "episode": episode, "next_state": next_state})
 
 
 def handle_close(at: DecisionInputs, call: calls.Close, episode: int) -> Handled:
     """End an episode."""
     find_episode(at, episode, is_open=True)  # closing twice, under two keys, is a mistake of the app
-    body = {"episode": episode, "cause": call.cause}
-    return Handled("closed", body, answers.Closed(episode=episode, event=at.number, cause=call.cause))
+    return Handled("closed", {"episode": episode, "cause": call.cause})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
-
-from pydantic import BaseModel
 
 from omg_trial.contract import Refusal
 from omg_trial.decisions import DecisionInputs
@@ -12,11 +12,12 @@ from omg_trial.episodes import Record
 
 
 class Handled(NamedTuple):
-    """The event that a call becomes, and its answer."""
+    """The event that a call becomes, and what its answer says besides."""
 
     kind: str
     body: dict[str, Any]
-    answer: BaseModel
+    more: Mapping[str, Any] = MappingProxyType({})
+    """Fields of the answer that are not in the body, or are there in another form."""
 
 
 def find_episode(at: DecisionInputs, episode: int, *, is_open: bool = False) -> Record:

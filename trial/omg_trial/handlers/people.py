@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-from omg_trial.contract import OutsideConsent, Refusal, answers, calls
+from omg_trial.contract import OutsideConsent, Refusal, calls
 from omg_trial.decisions import DecisionInputs, draw_arm
 from omg_trial.handlers.handled import Handled, check_stays
 from omg_trial.people.participants import Participant
@@ -25,7 +25,7 @@ def handle_enrol(at: DecisionInputs, call: calls.Enrol, _: None) -> Handled:
     body = {**call.model_dump(), **kept, "given": call.arm}
     if None not in (body["consent_from"], body["consent_to"]) and body["consent_from"] > body["consent_to"]:
         raise Refusal(422, "`consent_to` must not be before `consent_from`, which was given before")
-    return Handled("enrolled", body, answers.Enrolled(enrolled=True, event=at.number))
+    return Handled("enrolled", body, {"enrolled": True})
 
 
 def find_participant(at: DecisionInputs, person: str) -> Participant:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from omg_trial.contract import Refusal, answers, calls
+from omg_trial.contract import Refusal, calls
 from omg_trial.decisions import DecisionInputs
 from omg_trial.handlers.handled import Handled, find_person
 from omg_trial.keys.marks import alias_of
@@ -14,8 +14,7 @@ def handle_withdraw(at: DecisionInputs, call: calls.Withdraw, person: str) -> Ha
     """Take a person out."""
     find_person(at, person)
     _check_nameless(person, call.cause or "")
-    body = {"person": person, "cause": call.cause}
-    return Handled("withdrawn", body, answers.Withdrawn(withdrawn=True, event=at.number))
+    return Handled("withdrawn", {"person": person, "cause": call.cause}, {"withdrawn": True})
 
 
 def handle_erase(at: DecisionInputs, call: calls.Erase, person: str) -> Handled:
@@ -26,7 +25,7 @@ def handle_erase(at: DecisionInputs, call: calls.Erase, person: str) -> Handled:
     if person not in {*at.state.people, *at.state.withdrawn}:
         raise Refusal(404, "there is no such person")
     _check_nameless(person, call.cause)
-    return Handled("erased", {"person": alias, "cause": call.cause}, answers.Erased(erased=True, event=at.number))
+    return Handled("erased", {"person": alias, "cause": call.cause}, {"erased": True})
 
 
 def _check_nameless(person: str, cause: str) -> None:
@@ -37,15 +36,14 @@ def _check_nameless(person: str, cause: str) -> None:
 
 def handle_look(at: DecisionInputs, call: calls.Look, _: None) -> Handled:
     """Note that somebody has looked."""
-    body = {"what": call.what, **({} if call.person is None else {"person": call.person})}
-    return Handled("looked", body, answers.InLog(event=at.number))
+    return Handled("looked", {"what": call.what, **({} if call.person is None else {"person": call.person})})
 
 
 def handle_learn(at: DecisionInputs, call: calls.Learn, _: None) -> Handled:
     """Begin to learn."""
     if at.state.learning is not None:
         raise Refusal(409, "learning is under way; wait until it has ended")
-    return Handled("learning", {}, answers.LearningStarted(learning=at.number, event=at.number))
+    return Handled("learning", {}, {"learning": at.number})
 
 
 def handle_roll_back(at: DecisionInputs, call: calls.RollBack, _: None) -> Handled:
@@ -53,8 +51,7 @@ def handle_roll_back(at: DecisionInputs, call: calls.RollBack, _: None) -> Handl
     earlier = [version.number for version in at.state.versions[:-1]]
     if call.version not in earlier:
         raise Refusal(409, f"`version`: only versions before the one in use can be used again: {earlier}")
-    body = {"version": call.version, "cause": call.cause}
-    return Handled("rolled back", body, answers.RolledBack(version=call.version, event=at.number))
+    return Handled("rolled back", {"version": call.version, "cause": call.cause})
 
 
 def handle_acknowledge(at: DecisionInputs, call: calls.Acknowledge, incident: int) -> Handled:
@@ -65,8 +62,7 @@ def handle_acknowledge(at: DecisionInputs, call: calls.Acknowledge, incident: in
         raise Refusal(404, f"there is no incident {incident}") from None
     if known.note is not None:
         raise Refusal(409, f"incident {incident} was acknowledged: {known.note:.100}")
-    answer = answers.Acknowledged(incident=incident, event=at.number, note=call.note)
-    return Handled("acknowledged", {"incident": incident, "note": call.note}, answer)
+    return Handled("acknowledged", {"incident": incident, "note": call.note})
 
 
 def handle_publish(at: DecisionInputs, call: calls.Publish, _: None) -> Handled:
@@ -77,10 +73,10 @@ def handle_publish(at: DecisionInputs, call: calls.Publish, _: None) -> Handled:
         raise Refusal(409, f"`version`: {found}")
     if not waiting.model:
         raise Refusal(409, "somebody who was learned from has withdrawn; wait for the next model")
-    noted = {each.check: each for each in at.state.incidents}
-    findings = [answers.Noted(**each._asdict()) for each in noted.values() if each.severity != "green"]
-    body = {"version": call.version, "cause": call.cause, "findings": [each.model_dump() for each in findings]}
-    return Handled("published", body, answers.Published(version=call.version, event=at.number, findings=findings))
+    noted = {each.check: each for each in at.state.incidents}.values()
+    facts = "check", "severity", "message"
+    findings = [{name: getattr(each, name) for name in facts} for each in noted if each.severity != "green"]
+    return Handled("published", {"version": call.version, "cause": call.cause, "findings": findings})
 
 
 def handle_pause(at: DecisionInputs, call: calls.Pause, _: None) -> Handled:
@@ -101,8 +97,7 @@ def handle_pause(at: DecisionInputs, call: calls.Pause, _: None) -> Handled:
     if action is not None and call.name != "resume":
         _check_left(at, action)
     done = {"pause": "paused", "resume": "resumed", "stop": "stopped"}[call.name]
-    body = {"person": call.person, "action": action, "cause": call.cause}
-    return Handled(done, body, answers.Steered(done=done, event=at.number))
+    return Handled(done, {"person": call.person, "action": action, "cause": call.cause}, {"done": done})
 
 
 def _check_left(at: DecisionInputs, action: int) -> None:

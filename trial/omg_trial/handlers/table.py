@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -25,9 +25,14 @@ class Route(NamedTuple):
     roles: tuple[str, ...]
 
 
-def handle(at: DecisionInputs, call: calls.Call, target: int | str | None) -> Handled:
-    """Return the event and the answer of a call about an episode or a person; `Refusal` if it is refused."""
-    return ROUTES[call.name].handler(at, call, target)
+def handle(at: DecisionInputs, call: calls.Call, target: int | str | None) -> tuple[str, dict[str, Any], BaseModel]:
+    """Return kind and body of the event that a call becomes, and its answer; `Refusal` if it is refused.
+
+    The answer has some of the fields of the body, those that the handler adds, and the number of the event.
+    """
+    route = ROUTES[call.name]
+    kind, body, more = route.handler(at, call, target)
+    return kind, body, route.answer(**{**body, **more, "event": at.number})
 
 
 ROUTES = {

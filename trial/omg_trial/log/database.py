@@ -103,29 +103,26 @@ class Database:
     def reopen(self) -> None:
         """Connect, take the lock, and check that the tables are ours."""
         with self._one_at_a_time:
-            self._reopen()
-
-    def _reopen(self) -> None:
-        if self._in_memory and self._connection is not None:
-            return  # it would be empty afterwards
-        self.close()
-        try:
-            if self.writing and self._file is not None:  # nobody else's to read
-                os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
-            self._connection = self._engine.connect()
-            self._forgotten = weakref.finalize(self, self._connection.close)
-            if self.writing:
-                self._take_lock(self._connection)
-                SCHEMA.create_all(self._connection)
-                self._connection.commit()
-                self._check_safe(self._connection)
-            _check(self._connection)
-        except (SQLAlchemyError, OSError, UnicodeError) as error:
+            if self._in_memory and self._connection is not None:
+                return  # it would be empty afterwards
             self.close()
-            raise StoreError(f"the database cannot be opened: {_reason(error)}") from None
-        except BaseException:
-            self.close()
-            raise
+            try:
+                if self.writing and self._file is not None:  # nobody else's to read
+                    os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
+                self._connection = self._engine.connect()
+                self._forgotten = weakref.finalize(self, self._connection.close)
+                if self.writing:
+                    self._take_lock(self._connection)
+                    SCHEMA.create_all(self._connection)
+                    self._connection.commit()
+                    self._check_safe(self._connection)
+                _check(self._connection)
+            except (SQLAlchemyError, OSError, UnicodeError) as error:
+                self.close()
+                raise StoreError(f"the database cannot be opened: {_reason(error)}") from None
+            except BaseException:
+                self.close()
+                raise
 
     def found(self) -> None:
         """Make the secret of a trial that is founded here."""

@@ -62,8 +62,10 @@ class Alerter:
     def look(self, view: TrialView, found: Sequence[Finding], lost: bool) -> None:
         """Hand over everything that is due now; what is due no longer is sent no more."""
         for courier in self._couriers:
-            incidents = _incidents(view, courier.name) + (_unkept(view, found) if lost else [])
-            courier.hand_over([*incidents, *_digest(view, found, courier.name)])
+            incidents = _due_incidents(view, courier.name) + (_unkept(view, found) if lost else [])
+            severities = view.trial.alerts.severities
+            alerts = [_alert(view, each) for each in incidents if each.severity in severities]
+            courier.hand_over([*alerts, *_digest(view, found, courier.name)])
 
 
 class _Courier:
@@ -125,42 +127,34 @@ class _Courier:
         return None
 
 
-def _incidents(view: TrialView, channel: str) -> list[Due]:
-    """Return the last incident of each check, if it is bad, and neither sent by this channel nor acknowledged.
+def _due_incidents(view: TrialView, channel: str) -> list[Incident]:
+    """Return the last incident of each check that was neither sent by this channel nor acknowledged.
 
     A check that flaps is told of once in `QUIET`: what is bad again is sent if it lasts.
     """
     last = {each.check: each for each in view.state.incidents}
     told = {(each.check, each.severity): each.time for each in view.state.incidents if channel in each.alerted}
-    due = [each for each in last.values() if each.severity in view.trial.alerts.severities]
-    return [
-        Due(each.number, _message(view, each.number, each.time, each), {"incident": each.number})
-        for each in due
-        if channel not in each.alerted and each.note is None
-        if (before := told.get((each.check, each.severity))) is None or view.now - moment(before) >= QUIET
-    ]
+    due = [each for each in last.values() if channel not in each.alerted and each.note is None]
+    before = [told.get((each.check, each.severity)) for each in due]
+    return [each for each, time in zip(due, before, strict=True) if time is None or view.now - moment(time) >= QUIET]
 
 
-def _unkept(view: TrialView, found: Sequence[Finding]) -> list[Due]:
-    """Return what the checks have found and nobody could write down."""
+def _unkept(view: TrialView, found: Sequence[Finding]) -> list[Incident]:
+    """Return what the checks have found and nobody could write down: it has no number."""
     noted = {each.check: each.severity for each in view.state.incidents}
     new = [each for each in found if each.severity != noted.get(each.check, GREEN)]
-    return [
-        Due((each.check, each.severity), _message(view, None, view.now.isoformat(), each), None)
-        for each in new
-        if each.severity in view.trial.alerts.severities
-    ]
+    return [Incident(0, view.now.isoformat(), each.severity, each.check, each.message) for each in new]
 
 
-def _message(view: TrialView, number: int | None, time: str, found: Finding | Incident) -> Message:
-    facts = {"trial": view.trial.name, "severity": found.severity, "check": found.check, "message": found.message}
-    how = (
-        f"Incident {number}, {time}. Acknowledge it on the page of the service."
-        if number is not None
-        else f"{time}. It could not be written to the log."
-    )
-    subject, text = f"[{view.trial.name}] {found.severity}: {found.check}", f"{found.message}.\n\n{how}\n"
-    return Message(subject, text, {**facts, "incident": number})
+def _alert(view: TrialView, incident: Incident) -> Due:
+    number, time, severity, check, message, *_ = incident
+    facts = {"trial": view.trial.name, "severity": severity, "check": check, "message": message}
+    how = f"Incident {number}, {time}. Acknowledge it on the page of the service."
+    if not number:
+        how = f"{time}. It could not be written to the log."
+    subject, text = f"[{view.trial.name}] {severity}: {check}", f"{message}.\n\n{how}\n"
+    told = Message(subject, text, {**facts, "incident": number or None})
+    return Due(number or (check, severity), told, {"incident": number} if number else None)
 
 
 def _digest(view: TrialView, found: Sequence[Finding], channel: str) -> list[Due]:

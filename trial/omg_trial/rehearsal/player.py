@@ -7,7 +7,6 @@ import dataclasses
 import datetime
 import hashlib
 import json
-import time
 import zoneinfo
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -90,8 +89,6 @@ class Player:
         self.of_episode: dict[int, tuple[Phone, str, int]] = {}
         """episode -> the person, the first state and the day."""
         self.counts: collections.Counter[str] = collections.Counter()
-        self.seconds: list[float] = []
-        """Seconds that an opening took, with its plan."""
         self._late: list[tuple[datetime.datetime, Call]] = []
         store.keys.found(hashlib.sha256(f"rehearsal {seed}".encode()).hexdigest())
         self._start()
@@ -176,13 +173,11 @@ class Player:
             coming = [each for each in phones if draw.random() >= self.script.skip]
             coming = [each for each in coming if not offline or draw.random() >= 1.0 / 3.0]
             calls = [("open", {"person": each.name, "occasion": f"{slot}", "context": each.context}) for each in coming]
-            before = time.perf_counter()
             for phone, answer in zip(coming, self._ask(calls), strict=True):
                 if answer is not None:
                     phone.episode = answer["episode"]
                     phone.state = str(draw.choice(self.trial.states, p=self.trial.space.start))
                     self.of_episode[phone.episode] = phone, phone.state, day
-            self.seconds += [(time.perf_counter() - before) / len(calls)] if calls else []
         phones = [each for each in phones if each.episode is not None]
         available = draw.random(len(phones)) >= self.script.unavailable
         calls = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import math
 import os
-import statistics
 from pathlib import Path
 
 from omg_cmdp.validation import file_path
@@ -54,12 +53,11 @@ def describe_rehearsal(player: Player) -> list[str]:
     each = [100.0 * taken[place] / max(len(choices), 1) for place in range(len(trial.actions))]
     shares = ", ".join(f"{name} {share:.3g}%" for name, share in zip(trial.actions, each, strict=True))
     least = min((choice.probability for choice in choices if choice.probability is not None), default=math.nan)
-    seconds = statistics.median(player.seconds[1:] or player.seconds or [math.nan])
     published = counted(state.version.number, "model was", "models were")
     found = [
         f"{len(state.episodes)} episodes, {counted(len(choices), 'decision')}: {shares}.",
         f"The least probable action that was drawn had probability {least:.3g}.",
-        f"{published} published. An episode opens in {1000 * seconds:.1f} ms here.",
+        f"{published} published.",
     ]
     sources = [choice.source for choice in choices if choice.source != PolicySource.PLAN]
     changed = collections.Counter([*sources, *(rule for choice in choices for rule in choice.rules)])

@@ -56,7 +56,9 @@ def _in_words(value: Any) -> str:
         return ", ".join(f"{name} {_in_words(each)}" for name, each in value.items()) or "none"
     if isinstance(value, tuple):
         return ", ".join(map(_in_words, value)) or "none"
-    return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "true", False: "false"}[value]
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _explain_together(trial: Trial) -> Iterator[str]:

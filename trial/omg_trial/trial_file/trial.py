@@ -175,14 +175,12 @@ class Trial:
     def oracles(self) -> tuple[Any, Any]:
         """Return oracles of rewards and dynamics that have learned nothing, without the floor."""
         space, features = self.space, self.features
-        known: dict[str, Any] = {"states": space.states, "actions": space.actions, "horizon": space.horizon}
-        labels = known if features is not None else {**known, "contexts": self.labels}
-        records = labels if features is None else {**known, "features": features, "dimension": features.dimension}
+        sizes: dict[str, Any] = {"states": space.states, "actions": space.actions, "horizon": space.horizon}
+        counted = sizes if features is not None else {**sizes, "contexts": self.labels}
+        fitted = counted if features is None else {**sizes, "features": features, "dimension": features.dimension}
         (rewards, options), (dynamics, others) = self.reward_oracle, self.dynamics_oracle
-        return (
-            REWARDS[rewards](**(labels if rewards == "counts" else records), **options),
-            DYNAMICS[dynamics](**(labels if dynamics == "counts" else records), **others),
-        )
+        made = REWARDS[rewards](**(counted if rewards == "counts" else fitted), **options)
+        return made, DYNAMICS[dynamics](**(counted if dynamics == "counts" else fitted), **others)
 
     def agent(self) -> OMG:
         """Return an agent that has learned nothing."""

@@ -15,10 +15,11 @@ import numpy as np
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_trial.analysis.clustered import clustered_fit
+from omg_trial.episodes import DecidedStep
 from omg_trial.people.participants import CONTROL
 from omg_trial.rules import moment
 from omg_trial.trial_file.trial import Trial
-from omg_trial.watching.view import WEEK, TrialView, WatchedStep
+from omg_trial.watching.view import WEEK, TrialView
 
 DAYS = 60
 FEWEST_PEOPLE = 5
@@ -29,7 +30,7 @@ PARTS = 3
 
 def days(view: TrialView) -> list[dict[str, Any]]:
     """Return the last days, by the clock of the trial, those without a decision too."""
-    by_day: dict[datetime.date, list[WatchedStep]] = collections.defaultdict(list)
+    by_day: dict[datetime.date, list[DecidedStep]] = collections.defaultdict(list)
     for each in view.steps:
         by_day[_date(view, each.time)].append(each)
     if not by_day:
@@ -86,18 +87,17 @@ def rewards(view: TrialView) -> list[dict[str, Any]]:
     The mean weighs a reward by 1/probability of its action, over decisions at which every action was possible: actions
     are then compared over the same decisions, whoever was given which (Hájek's estimate). Intervals are over people.
     """
-    known = [each for each in view.steps if each.choice.probability is not None and _rewarded(each)]
+    known = [each for each in view.steps if each.choice.probability is not None and each.outcome.reward is not None]
     known = [each for each in known if min(each.choice.probabilities, default=0.0) > 0.0]
-    groups: dict[tuple[str, str], list[WatchedStep]] = {("", ""): known}
+    groups: dict[tuple[str, str], list[DecidedStep]] = {("", ""): known}
     columns = _columns(view.trial)
     groups |= {(name, value): [] for name, (values, _) in columns.items() for value in values}
     for each in known:
-        record = view.state.episodes[each.episode]
-        context = context_from_json(record.context)
-        for group in [("arm", record.arm), *((name, place(context)) for name, (_, place) in columns.items())]:
+        context = context_from_json(each.record.context)
+        for group in [("arm", each.record.arm), *((name, place(context)) for name, (_, place) in columns.items())]:
             groups.setdefault(group, []).append(each)
 
-    def after(action: int, steps: list[WatchedStep]) -> dict[str, Any] | None:
+    def after(action: int, steps: list[DecidedStep]) -> dict[str, Any] | None:
         those = [each for each in steps if each.choice.action == action]
         return _reward(view.trial, those, [1.0 / each.choice.probabilities[action] for each in those])
 
@@ -108,21 +108,17 @@ def rewards(view: TrialView) -> list[dict[str, Any]]:
     ]
 
 
-def _rewarded(step: WatchedStep) -> bool:
-    return step.outcome is not None and step.outcome.reward is not None
-
-
 def _date(view: TrialView, time: datetime.datetime) -> datetime.date:
     return time.astimezone(view.trial.zone).date()
 
 
-def _day(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
+def _day(view: TrialView, steps: list[DecidedStep]) -> dict[str, Any]:
     """Return a day in numbers; a decision whose reward is not overdue is still waiting for it."""
     due = view.now - datetime.timedelta(hours=view.trial.watch.overdue_hours)
-    known, silent = [each for each in steps if _rewarded(each)], [each for each in steps if not _rewarded(each)]
+    known = [each for each in steps if each.outcome.reward is not None]
+    silent = [each for each in steps if each.outcome.reward is None]
     taken = collections.Counter(each.choice.action for each in steps)
     of_person = collections.Counter(each.person for each in known)
-    chances = [each.choice.probability for each in steps if each.choice.probability is not None]
     rows = [each.choice.probabilities for each in steps if each.choice.probabilities and each.choice.source != CONTROL]
     return {
         "decisions": len(steps),
@@ -134,17 +130,16 @@ def _day(view: TrialView, steps: list[WatchedStep]) -> dict[str, Any]:
         "rules": sum(bool(each.choice.rules and each.choice.probabilities) for each in steps),
         "actions": [taken[action] for action in range(len(view.trial.actions))],
         "chances": [float(each) for each in np.mean(rows, axis=0)] if rows else None,
-        "probability": [float(each) for each in np.quantile(chances, [0.0, 0.5, 1.0])] if chances else None,
         # The mean over people of each one's mean.
         "reward": _reward(view.trial, known, [1.0 / of_person[each.person] for each in known]),
     }
 
 
-def _reward(trial: Trial, steps: list[WatchedStep], weights: list[float]) -> dict[str, Any] | None:
+def _reward(trial: Trial, steps: list[DecidedStep], weights: list[float]) -> dict[str, Any] | None:
     """Return the weighted mean reward, with its interval if there are enough people for one."""
     if not steps:
         return None
-    rewards = np.array([step.outcome.reward for step in steps if step.outcome is not None], dtype=np.float64)
+    rewards = np.array([step.outcome.reward for step in steps], dtype=np.float64)
     mean, people = float(np.average(rewards, weights=weights)), [step.person for step in steps]
     counts = {"decisions": len(steps), "people": len(set(people))}
     found: dict[str, Any] = {"mean": mean, **counts, "low": None, "high": None}

@@ -6,9 +6,10 @@ import collections
 
 import numpy as np
 
+from omg_trial.episodes import DecidedStep
 from omg_trial.people.participants import week_of
 from omg_trial.watching.verdicts import GREEN, RED, SHOWN, Verdict, share_within, yellow_if
-from omg_trial.watching.view import WEEK, TrialView, WatchedStep
+from omg_trial.watching.view import WEEK, TrialView
 
 CLIPPED = 0.01
 """A plan with at most this probability of an action leaves it to the floor."""
@@ -24,7 +25,7 @@ def clipped_probabilities(view: TrialView) -> Verdict:
     return yellow_if(long > 0, message)
 
 
-def _all_clipped(view: TrialView, steps: list[WatchedStep], limit: int) -> bool:
+def _all_clipped(view: TrialView, steps: list[DecidedStep], limit: int) -> bool:
     """Return whether in the last decisions of a person only the floor explored."""
     floor, admissible, streak = view.trial.floor, view.trial.space.admissible, 0
     for choice in (each.choice for each in reversed(steps)):
@@ -57,7 +58,7 @@ def shares_of_actions(view: TrialView) -> Verdict:
     return yellow_if(seldom or few > 0, f"shares of actions where they are admissible: {shown}{rule}")
 
 
-def _action_shares(view: TrialView, steps: list[WatchedStep]) -> dict[int, float]:
+def _action_shares(view: TrialView, steps: list[DecidedStep]) -> dict[int, float]:
     """Return how often each action was taken where it could be."""
     admissible = view.trial.space.admissible
     could, drawn = np.zeros(admissible.shape[1], dtype=int), [each.choice for each in steps if each.choice.available]

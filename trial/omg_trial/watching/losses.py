@@ -14,7 +14,7 @@ import itertools
 import math
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,11 +56,6 @@ class Losses(NamedTuple):
             f"against the best policy, {self.week:.3g} of it in the last seven days; {self.settled:.0%} of the "
             "decisions are settled."
         )
-
-    def record(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
-        plain = {name: each if each != math.inf else None for name, each in self._asdict().items()}
-        return {**plain, "text": self.text()}
 
 
 class LossWatch:

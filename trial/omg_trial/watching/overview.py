@@ -10,7 +10,7 @@ from typing import Any
 
 from omg_cmdp.contexts import context_from_json
 from omg_trial.desk import Desk
-from omg_trial.episodes import Record
+from omg_trial.episodes import DecidedStep, Record
 from omg_trial.handlers.handled import find_person
 from omg_trial.people.participants import WeekAccount
 from omg_trial.trial_file.trial import Trial
@@ -18,7 +18,7 @@ from omg_trial.versions import Version
 from omg_trial.watching import course
 from omg_trial.watching.checks import findings
 from omg_trial.watching.losses import losses
-from omg_trial.watching.view import TrialView, WatchedStep
+from omg_trial.watching.view import TrialView
 
 MOST_ROWS = 200
 
@@ -80,7 +80,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "incidents": [each._asdict() for each in state.incidents[: -MOST_ROWS - 1 : -1]],
         "budgets": course.budgets(view),
         "rewards": course.rewards(view),
-        "lost": None if lost is None else lost.record(),
+        "lost": lost and lost.text(),
     }
     return _blind(found) if blinded else found
 
@@ -176,6 +176,6 @@ def _under_way(record: Record) -> dict[str, Any]:
     return {"episode": record.number, **known, "steps": len(record.choices)}
 
 
-def _overdue(trial: Trial, step: WatchedStep) -> dict[str, Any]:
-    known = {"person": step.person, "episode": step.episode, "step": step.step, "time": step.choice.time}
+def _overdue(trial: Trial, step: DecidedStep) -> dict[str, Any]:
+    known = {"person": step.person, "episode": step.record.number, "step": step.number, "time": step.choice.time}
     return {**known, "action": trial.action_name(step.choice.action)}

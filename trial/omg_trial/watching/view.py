@@ -8,9 +8,8 @@ import dataclasses
 import datetime
 import functools
 import itertools
-from typing import NamedTuple
 
-from omg_trial.episodes import Record, StepDecision, StepOutcome
+from omg_trial.episodes import DecidedStep, Record
 from omg_trial.rules import moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
@@ -19,17 +18,6 @@ from omg_trial.watching.process import Process
 MOST_EPISODES = 5000
 """Number of the last episodes that are looked at, besides all that are open."""
 WEEK = datetime.timedelta(days=7)
-
-
-class WatchedStep(NamedTuple):
-    """A decision, with what came of it."""
-
-    person: str
-    episode: int
-    step: int
-    time: datetime.datetime
-    choice: StepDecision
-    outcome: StepOutcome | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,17 +45,12 @@ class TrialView:
         return cls(trial=trial, now=now, process=process, state=then, records=records)
 
     @functools.cached_property
-    def steps(self) -> list[WatchedStep]:
+    def steps(self) -> list[DecidedStep]:
         """All decisions of the records, by time."""
-        found = [
-            WatchedStep(record.person, record.number, step, moment(choice.time), choice, record.outcomes.get(step))
-            for record in self.records
-            for step, choice in record.choices.items()
-        ]
-        return sorted(found, key=lambda each: each.time)
+        return sorted((step for record in self.records for step in record.steps()), key=lambda each: each.choice.time)
 
     @functools.cached_property
-    def week(self) -> list[WatchedStep]:
+    def week(self) -> list[DecidedStep]:
         """The decisions of the last seven days."""
         return [each for each in self.steps if each.time > self.now - WEEK]
 
@@ -79,19 +62,19 @@ class TrialView:
         return [each for each in self.records if moment(each.touched) > self.now - 2 * WEEK - hours]
 
     @functools.cached_property
-    def due(self) -> list[WatchedStep]:
+    def due(self) -> list[DecidedStep]:
         """Decisions of seven days whose reward should have come by now."""
         until = self.now - datetime.timedelta(hours=self.trial.watch.overdue_hours)
         return [each for each in self.steps if until - WEEK < each.time <= until]
 
     @functools.cached_property
-    def overdue(self) -> list[WatchedStep]:
+    def overdue(self) -> list[DecidedStep]:
         """Decisions whose reward should have come by now and has not."""
-        return [each for each in self.due if each.outcome is None or each.outcome.reward is None]
+        return [each for each in self.due if each.outcome.reward is None]
 
-    def by_person(self, steps: list[WatchedStep]) -> dict[str, list[WatchedStep]]:
+    def by_person(self, steps: list[DecidedStep]) -> dict[str, list[DecidedStep]]:
         """Return the steps of each person, by time."""
-        found: dict[str, list[WatchedStep]] = collections.defaultdict(list)
+        found: dict[str, list[DecidedStep]] = collections.defaultdict(list)
         for each in steps:
             found[each.person].append(each)
         return found

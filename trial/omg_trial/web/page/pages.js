@@ -53,7 +53,7 @@ export const PAGES = {
     if (told.blinded) return;
     means($("chart-rewards"), told.days, told.reward_range);
     byAction(told);
-    put("lost", el("p", { class: "hint" }, told.lost?.text ?? "Nothing is known yet."));
+    put("lost", el("p", { class: "hint" }, told.lost ?? "Nothing is known yet."));
   },
   checks(told, show, acknowledge) {
     const sorted = [...told.checks].sort((one, other) => ORDER[one.severity] - ORDER[other.severity]);
