@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Learner
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.occupancy import uniform_policy
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
@@ -57,9 +56,3 @@ class Uniform(Learner):
 
     def _load_learned(self, state: State, episodes: int) -> None:
         pass
-
-
-def uniform_policy(space: Space) -> FloatArray:
-    """Return (H, S, A): in every state the admissible actions with equal probability."""
-    rows = space.admissible / space.admissible.sum(axis=1, keepdims=True)
-    return np.tile(rows, (space.horizon, 1, 1))
