@@ -186,7 +186,7 @@ def _agents(world: Any) -> dict[str, Any]:
     return {
         "OMG": omg.OMG(world.space, *oracles()),
         "greedy": omg.agents.Greedy(world.space, *oracles()),
-        "uniform": omg.agents.Uniform(world.space, *oracles()),
+        "uniform": omg.agents.Uniform(world.space),
     }
 
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import omg_cmdp as omg
-from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.agents.building import class_oracles
+from omg_cmdp.mdp.occupancy import uniform_policy
 from omg_lab import worlds
 from omg_lab.studies.catalogue import build_world
 from omg_lab.studies.oracles import oracle_pair

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.environment import NAMED, Environment, checked_names
+from omg_cmdp.mdp.occupancy import uniform_policy
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.runs.advice import choices

@@ -50,7 +50,7 @@ def test_exploration_that_ends_is_counted_whatever_the_length_of_the_run():
 
 def test_agents_at_the_ends_of_the_scale(seed):
     world = SoftmaxWorld(seed=seed)
-    informed, uniform = Informed(world.space, world.mdp), learning(world, Uniform)
+    informed, uniform = Informed(world.space, world.mdp), Uniform(world.space)
     found = [
         omg_lab.sample_complexity(omg.simulate(world, omg.adversaries.IID(world.contexts), agent, 60), 0.1)
         for agent in (informed, uniform)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from lab.tests.worlds.catalogue import WORLDS
-from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.environments import from_gymnasium
 from omg_cmdp.mdp.environment import set_names
+from omg_cmdp.mdp.occupancy import uniform_policy
 from omg_lab.shown import CANDIDATES, MOST_STATES, MOST_STEPS, Names, names_of, shown_cells, shown_contexts
 from omg_lab.worlds import TreatmentTrial
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.contexts import Context, context_numbers, context_to_json
 from omg_cmdp.documents import FileError
 from omg_cmdp.environments import SampledWorld
+from omg_cmdp.mdp.occupancy import uniform_policy
 from omg_cmdp.runs.sampled import SampledRun
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.rounds import Round

@@ -7,7 +7,7 @@ from lab.league.entries import ENTRIES
 from lab.league.families import DEVELOPMENT, TEST
 from lab.league.play import Game, finished, play, plays
 from omg_cmdp import optimal_policy, policy_value
-from omg_cmdp.agents.baselines.uniform import uniform_policy
+from omg_cmdp.mdp.occupancy import uniform_policy
 
 NO_DRAW = {"deep sea", "corridor"}
 """Families of the lab in which a seed draws too little to be seen in one context."""

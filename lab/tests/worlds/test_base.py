@@ -23,7 +23,7 @@ from lab.tests.worlds.misspecification import distance_to_class
 from omg_cmdp import optimal_policy, policy_value
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Uniform
-from omg_cmdp.oracles import CountDynamics, CountRewards, FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
 from omg_cmdp.runs.simulate import Run
 from omg_lab import worlds
 from omg_lab.worlds import ACTG175, Classification, LowerBound, ReducedSepsis, World
@@ -363,10 +363,7 @@ def test_a_run_is_not_continued_in_another_world(kind, tmp_path):
 
     def run(**arguments):
         world = kind(**arguments)
-        space = world.space
-        sizes = {"states": space.states, "actions": space.actions, "horizon": space.horizon}
-        agent = Uniform(space, CountRewards(**sizes), CountDynamics(**sizes))
-        return Run(world, IID(world.contexts), agent)
+        return Run(world, IID(world.contexts), Uniform(world.space))
 
     first = run()
     first.advance(2)

@@ -6,7 +6,7 @@ import pytest
 from lab.tests.worlds.catalogue import truths
 from omg_cmdp import OMG, simulate
 from omg_cmdp.adversaries import IID
-from omg_cmdp.agents import Greedy, Uniform
+from omg_cmdp.agents import EpsilonGreedy, Greedy
 from omg_cmdp.logs import Log, doubly_robust, importance_sampling
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, LinearRewards, SoftmaxDynamics
 from omg_lab.worlds import TreatmentTrial
@@ -75,7 +75,14 @@ def test_a_logged_trial_values_a_policy_that_was_never_played(seed):
         FiniteDynamics(world.transition_functions, horizon=6),
     ]
     rounds = []
-    simulate(world, IID(world.contexts), Uniform(world.space, *oracles), episodes=300, seed=seed, observe=rounds.append)
+    simulate(
+        world,
+        IID(world.contexts),
+        EpsilonGreedy(world.space, *oracles, epsilon=1.0),
+        episodes=300,
+        seed=seed,
+        observe=rounds.append,
+    )
     log = Log(world.space, [this.played for this in rounds])
     greedy, half = Greedy(world.space, *oracles), log[150:]
     exact = np.mean([world.truth(context).value(greedy.policy(context)) for context in half.contexts])

@@ -28,14 +28,10 @@ VISITS = ("one pair", "all pairs")
 
 @dataclasses.dataclass(kw_only=True)
 class Challenge:
-    """All examples that an oracle was challenged with, and the total loss of its predictions; see `challenge`."""
+    """What an oracle was challenged with, and the total loss of its predictions; see `challenge`."""
 
     contexts: list[Context] = dataclasses.field(default_factory=list)
     """The context of each episode."""
-    states: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
-    """The states of each episode, (H,)."""
-    actions: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
-    """The actions of each episode, (H,)."""
     outcomes: list[NDArray[Any]] = dataclasses.field(default_factory=list)
     """The rewards or next states of each episode, (H,)."""
     loss: float = 0.0
@@ -90,7 +86,7 @@ def challenge(
     one_of("outcomes", outcomes, OUTCOMES)
     one_of("visits", visits, VISITS)
     choose: Callable[..., Any] = _reward if loss is SQUARE else _next_state
-    lateness, under_way, late = Lateness(), list[tuple[int, int]](), as_delay(delay)
+    lateness, under_way, late = Lateness(), list[tuple[int, int, tuple[Any, ...]]](), as_delay(delay)
     for t, context in zip(range(episodes), itertools.cycle(contexts), strict=False):
         table = oracle.predict(context)
         stepwise = table if len(loss.pairs(table.shape)) == 3 else table[None]
@@ -105,15 +101,14 @@ def challenge(
         )
         chosen = accepted(oracle, states, actions, chosen, forecasts)
         record.contexts.append(context)
-        record.states.append(states)
-        record.actions.append(actions)
         record.outcomes.append(chosen)
         record.loss += sum(_loss(loss, f, outcome) for f, outcome in zip(forecasts, chosen, strict=True))
-        heapq.heappush(under_way, (t + whole_number("delay", late.late(t + 1, generator)), t))
+        due = t + whole_number("delay", late.late(t + 1, generator))
+        heapq.heappush(under_way, (due, t, (context, states, actions, chosen)))
         arrived = []
         while under_way and (under_way[0][0] <= t or t == episodes - 1):
-            _, place = heapq.heappop(under_way)
-            oracle.update(*(each[place] for each in (record.contexts, record.states, record.actions, record.outcomes)))
+            _, place, example = heapq.heappop(under_way)
+            oracle.update(*example)
             arrived.append(place)
         lateness.add(t, (0.0, 0.0), tuple(arrived))
     record.late = lateness.delay()

@@ -1,4 +1,4 @@
-"""Occupancy measures q_h(s, a) = Pr(s_h = s, a_h = a), and reachable states."""
+"""Occupancy measures q_h(s, a) = Pr(s_h = s, a_h = a), reachable states, and the uniform policy that reaches them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.thresholds import UNREACHABLE_BELOW
 from omg_cmdp.validation import BoolArray, FloatArray, instance_of
@@ -68,3 +69,9 @@ def reachable_states(mdp: TabularMDP) -> BoolArray:
         reached[h] = marginal >= UNREACHABLE_BELOW
         marginal = (marginal * reached[h]) @ mean_transitions[h % len(mean_transitions)]
     return reached
+
+
+def uniform_policy(space: Space) -> FloatArray:
+    """Return (H, S, A): in every state the admissible actions with equal probability."""
+    rows = space.admissible / space.admissible.sum(axis=1, keepdims=True)
+    return np.tile(rows, (space.horizon, 1, 1))

@@ -265,11 +265,7 @@ class Run:
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Continue a run with the same settings."""
-        arrays = read_arrays(file_path(path), kind=_KIND, version=_VERSION)
-        try:
-            self.load_state(arrays)
-        except ValueError as error:
-            raise ValueError(f"`path` must be a run with the same settings, got {os.fspath(path)}: {error}") from error
+        self.load_state(read_arrays(file_path(path), kind=_KIND, version=_VERSION))
 
     def load_state(self, state: State) -> None:
         """Load a state saved by a run with the same settings; it continues bit for bit."""

@@ -119,12 +119,12 @@ KINDS = {
     "greedy": line(Greedy),
     "posterior sampling": line(PosteriorSampling, seed=3),
     "epsilon-greedy": line(EpsilonGreedy),
-    "uniform": line(Uniform),
 }
 """Agents with two oracles."""
 
 OWN_STATISTICS = {
     "informed": (LABELS, line(lambda space, **more: Informed(space, _truth(space), **more))),
+    "uniform": (LABELS, line(Uniform)),
 }
 """Agents without oracles: contexts, and how to build one."""
 
@@ -165,6 +165,6 @@ def each_agent():
     varied += [("posterior sampling", oracle, "restricted", {}) for oracle in ORACLES]
     varied += [("float", "linear and softmax", "restricted, spread start", {})]
     varied += [(kind, "counts", "restricted", MOVED) for kind in ("adaptive", "theory", "greedy")]
-    varied += [(kind, "known by step", "restricted, spread start", MOVED) for kind in ("epsilon-greedy", "uniform")]
+    varied += [("epsilon-greedy", "known by step", "restricted, spread start", MOVED)]
     varied += [(kind, "finite", "restricted", NARROW) for kind in ("adaptive", "posterior sampling")]
     return build_each(KINDS, varied, OWN_STATISTICS)

@@ -96,11 +96,11 @@ def test_an_agent_without_a_model_has_no_best_policy():
         Still().best_policy("c")
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "informed"])
+@pytest.mark.parametrize("kind", [*KINDS, *OWN_STATISTICS])
 def test_an_episode_that_begins_where_none_starts_is_refused(kind):
     """Its states would count as unreachable, and be played uniformly for ever."""
     space = SPACES["spread start"]
-    agent = OWN_STATISTICS[kind][1](space) if kind == "informed" else build(kind, space="spread start")[1]
+    agent = OWN_STATISTICS[kind][1](space) if kind in OWN_STATISTICS else build(kind, space="spread start")[1]
     for first in (0, 2):
         agent.update(Trajectory(context="a", states=[first, 1, 1, 1, 1], actions=[0] * 4, rewards=[0.5] * 4))
     before = {name: array.tobytes() for name, array in agent.state().items()}

@@ -8,8 +8,8 @@ from library.tests.worlds import SafeArm
 from omg_cmdp import OMG, Agent, Episode, Space, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Greedy
-from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.logs import Log, warm_start
+from omg_cmdp.mdp.occupancy import uniform_policy
 from omg_cmdp.oracles import CountDynamics, FiniteDynamics, FiniteRewards, LinearRewards
 
 

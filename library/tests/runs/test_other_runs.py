@@ -43,7 +43,7 @@ def run_of(adversary, world=None, make_oracles=None):
 def refused(run, path):
     """Return whether the file is refused, and nothing changes."""
     before = {name: array.tobytes() for name, array in run.state().items()}
-    with pytest.raises(ValueError, match="`path` must be a run with the same settings"):
+    with pytest.raises(ValueError, match="`state` must come from a run with the same settings"):
         run.restore(path)
     return {name: array.tobytes() for name, array in run.state().items()} == before
 

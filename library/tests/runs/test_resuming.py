@@ -126,7 +126,7 @@ def test_a_file_of_another_adversary_is_refused_and_nothing_changes(saved, tmp_p
     run = make_run("fixed, counts", walk=True)
     run.advance(2)
     before = state_of(run, tmp_path / "before")
-    with pytest.raises(ValueError, match="must be a run with the same settings"):
+    with pytest.raises(ValueError, match="must come from a run with the same settings"):
         run.restore(saved)
     assert state_of(run, tmp_path / "after") == before
 

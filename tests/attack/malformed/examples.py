@@ -260,7 +260,7 @@ EXAMPLES = {
     "agents.Schedule": lambda: {"given": 2.0, "name": "gamma"},
     "agents.Theory": lambda: {"episodes": 100, "delta": 0.1},
     "agents.UncertaintyWeighted": lambda: {"kappa": 0.1, "floor": 0.01},
-    "agents.Uniform": model_agent(),
+    "agents.Uniform": lambda: {"space": SPACE, **RANGES},
     "worlds.Arms": lambda: {"actions": 3, "reward_class_size": 4, **WORLD_OPTIONS},
     "worlds.CombinationLock": lambda: {"states": 4, "actions": 3, "slip": 0.1, **WORLD_OPTIONS},
     "worlds.ContextualBandit": lambda: {"actions": 3, "dimension": D, "reward_class_size": 4, **WORLD_OPTIONS},

@@ -21,10 +21,10 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.occupancy import uniform_policy
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Unpack, final
 
-from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.agents.budgets import BudgetedAgent, Told
 from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context, keyed
+from omg_cmdp.mdp.occupancy import uniform_policy
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, Unpack, final
+from typing import Any, Self, final
 
 import numpy as np
 
-from omg_cmdp.agents.budgets import BudgetedAgent, Told
+from omg_cmdp.agents.budgets import BudgetedAgent
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.environment import Environment
+from omg_cmdp.mdp.limits import Given
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
@@ -29,8 +30,8 @@ class Informed(BudgetedAgent):
         Sizes, horizon, start and admissible actions.
     mdp : callable
         context -> TabularMDP, such as the method `mdp` of a world.
-    **told
-        `costs` and `budgets` (`BudgetedAgent`), `reward_range` and `return_range` (`Learner`).
+    costs, budgets, reward_range, return_range
+        As for every agent: `BudgetedAgent`, `Learner`.
 
     Examples
     --------
@@ -42,14 +43,26 @@ class Informed(BudgetedAgent):
 
     takes_keyed = True
 
-    def __init__(self, space: Space, mdp: Callable[[Context], TabularMDP], **told: Unpack[Told]) -> None:
+    def __init__(
+        self,
+        space: Space,
+        mdp: Callable[[Context], TabularMDP],
+        *,
+        costs: Given | None = None,
+        budgets: Given | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        return_range: tuple[float, float] | None = None,
+    ) -> None:
         instance_of("space", space, Space)
         function("mdp", mdp)
         super().__init__(
             space,
             KnownRewards(lambda context: mdp(context).rewards, horizon=space.horizon),
             KnownDynamics(lambda context: _rows(mdp(context)), horizon=space.horizon),
-            **told,
+            costs=costs,
+            budgets=budgets,
+            reward_range=reward_range,
+            return_range=return_range,
         )
 
     @classmethod

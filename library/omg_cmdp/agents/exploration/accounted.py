@@ -85,8 +85,8 @@ class Accounted(ExplorationRule):
 
     def decide(self, situation: Situation) -> Decision:
         """Return the gain-weighted plan, or what the account allows in its place."""
-        account, own = situation.account, self.rule.decide
-        return own(situation) if account is None else account.choice(situation, own).decision
+        account = situation.account
+        return self.rule.decide(situation) if account is None else account.choice(situation).decision
 
 
 class _Choice(NamedTuple):
@@ -162,14 +162,14 @@ class Account:
         self._wakes = situation.episode * ratio**2 if ratio > 1.0 else inf
         return False
 
-    def choice(self, situation: Situation, own: Callable[[Situation], Decision]) -> _Choice:
-        """Return what to play in the place of the gain-weighted plan `own`, often that itself."""
+    def choice(self, situation: Situation) -> _Choice:
+        """Return what to play in the place of the gain-weighted plan, often that itself."""
         if not self.is_kept(situation):
-            return _Choice(own(situation), self._width * situation.model.horizon)
+            return _Choice(self._rule.rule.decide(situation), self._width * situation.model.horizon)
         last, key = self._last, situation.known.key
         if last is not None and key is not None and last[:2] == (situation.episode, key):
             return last[2]
-        found = self._weigh(situation, own(situation))
+        found = self._weigh(situation, self._rule.rule.decide(situation))
         self._last = situation.episode, key, found
         return found
 
@@ -208,7 +208,7 @@ class Account:
         decided = None if episode < self._wakes and not self.kept else situation()
         if decided is None or not self.is_kept(decided):
             return self._charge_whole
-        made = self.choice(decided, self._rule.rule.decide)
+        made = self.choice(decided)
 
         def charge() -> None:
             self.kept, self._last = True, None

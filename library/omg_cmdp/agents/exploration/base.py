@@ -26,7 +26,6 @@ from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes
 if TYPE_CHECKING:
     from omg_cmdp.agents.exploration.accounted import Account
 
-compiled = Lazy("omg_cmdp.agents.exploration.compiled")
 frank_wolfe = Lazy("omg_cmdp.agents.exploration.frank_wolfe")
 
 ENOUGH, ROUNDS = 0.05, 8
@@ -79,12 +78,13 @@ class Situation(NamedTuple):
         certificate is relative to their mean, 1/γ. Where it falls short, the barrier of these weights is solved on,
         from there: weights may be any numbers, but a plan must be that of its weights.
         """
-        floor, shape = positive_number("floor", floor), (self.model.horizon, self.model.states, self.model.actions)
-        u = _not_negative("u", u, shape)
+        floor = positive_number("floor", floor)
+        u = _not_negative("u", u, (self.model.horizon, self.model.states, self.model.actions))
         # To a gap of the tolerance times the weight that is likely: what the weights are is known afterwards.
-        likely = self.tolerance * compiled.likely_weight(u, floor)
-        solution, weights = self._solve(uncertainty=u, floor=floor, tolerance=likely), np.empty(shape)
-        gamma = compiled.own_weights(solution.occupancy, u, floor, weights)
+        solution = self._solve(uncertainty=u, floor=floor, tolerance=self.tolerance * likely_weight(u, floor))
+        weights = 0.5 * np.sqrt(solution.occupancy * u) + floor
+        gamma = weights.size / _in_order(weights)
+        weights *= gamma
         certificate = gamma * solution.certificate
         if certificate > self.tolerance and solution.status is not Status.INFEASIBLE:
             return self.plan(gamma, weights, start=solution)
@@ -192,6 +192,16 @@ class Situation(NamedTuple):
             delta=delta,
             **regrets,
         )
+
+
+def likely_weight(u: FloatArray, floor: float) -> float:
+    """Return a tenth of the mean of ½·√(q·u) + floor for q = 1/(SA): how large the weights of a plan will be."""
+    return 0.1 * (0.5 * _in_order(np.sqrt(u)) / (u.size * math.sqrt(u[0].size)) + floor)
+
+
+def _in_order(table: FloatArray) -> float:
+    """Return the sum of the entries, added one by one: numpy's own sums depend on how long its blocks are."""
+    return float(np.cumsum(table)[-1])
 
 
 def _not_negative(name: str, table: FloatArray, *shapes: tuple[int, ...]) -> FloatArray:

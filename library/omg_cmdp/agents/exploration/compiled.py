@@ -1,4 +1,4 @@
-"""The compiled loops of the exploration rules: uncertainties, gains, and the weights that a plan ends with."""
+"""The compiled loops of the exploration rules: what drawn models would gain, and how it is divided among the steps."""
 
 import math
 
@@ -138,27 +138,3 @@ def follow(transitions, rewards, start, chosen, values, visits, errors):
                     expected += transitions[k, s, a, j] * values[h + 1, j]
                     visits[h + 1, j] += visits[h, s] * transitions[k, s, a, j]
                 errors[h, s] = values[h, s] - expected
-
-
-@compiled
-def likely_weight(u, floor):
-    """Return a tenth of the mean of ½·√(q·u) + floor for q = 1/(SA): how large the weights of a plan will be."""
-    total = 0.0
-    for entry in u.flat:
-        total += math.sqrt(entry)
-    return 0.1 * (0.5 * total / (u.size * math.sqrt(u.shape[1] * u.shape[2])) + floor)
-
-
-@compiled
-def own_weights(occupancy, u, floor, weights):
-    """Fill γ·(½·√(q·u) + floor), (H, S, A), with the γ that makes their mean 1; return γ."""
-    horizon, states, actions = weights.shape
-    total = 0.0
-    for h in range(horizon):
-        for s in range(states):
-            for a in range(actions):
-                weights[h, s, a] = 0.5 * math.sqrt(occupancy[h, s, a] * u[h, s, a]) + floor
-                total += weights[h, s, a]
-    gamma = weights.size / total
-    weights *= gamma
-    return gamma

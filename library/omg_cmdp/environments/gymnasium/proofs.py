@@ -18,8 +18,7 @@ from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.mdp.occupancy import uniform_policy
 
 if TYPE_CHECKING:
     from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld
@@ -59,7 +58,8 @@ def prove_played(world: TableWorld) -> None:
     for trial in range(COMPARED):
         # A few contexts, many episodes each: what a wrapper changes, it changes in all.
         context = world.contexts[:4][trial % min(4, len(world.contexts))]
-        policy = 0.5 * _uniform(world.space) + 0.5 * world.truth(context).best[0]  # reaches every state, and the goal
+        # It reaches every state, and the goal.
+        policy = 0.5 * uniform_policy(world.space) + 0.5 * world.truth(context).best[0]
         episode = player.play(context, policy, (trial,))
         step = world.outcomes(context).first_impossible_step(episode)
         if step is not None:
@@ -73,7 +73,7 @@ def prove_played(world: TableWorld) -> None:
 def prove_episodes(world: SampledWorld, other: ContextualEnv) -> None:
     """Raise unless the first context behaves the same twice under one seed, and another one differently."""
     first, *rest = world.contexts
-    policy = _uniform(world.space)
+    policy = uniform_policy(world.space)
     player, again = (EnvironmentPlayer(env, world.space, world.reward_range) for env in (world.env, other))
     for trial in range(REPEATED):
         if _differ(player.play(first, policy, (trial,)), again.play(first, policy, (trial,))):
@@ -100,8 +100,3 @@ def _reported(env: ContextualEnv, contexts: tuple[Context, ...]) -> bool:
     infos = [env.reset(context, 0)[2] for context in contexts]
     pairs = zip(infos, contexts, strict=True)
     return all("context" in info and np.array_equal(info["context"], context) for info, context in pairs)
-
-
-def _uniform(space: Space) -> FloatArray:
-    shares = space.admissible / space.admissible.sum(axis=1, keepdims=True)
-    return np.repeat(shares[None], space.horizon, axis=0)

@@ -132,7 +132,7 @@ def test_a_plan_that_is_not_close_enough_for_its_own_weights_is_continued(rng, s
 
     Then the barrier of the weights that it has is solved on from there.
     """
-    monkeypatch.setattr(base.compiled, "likely_weight", lambda u, floor: 1e6)  # far too much
+    monkeypatch.setattr(base, "likely_weight", lambda u, floor: 1e6)  # far too much
     again = 0
     for model in random_mdps(rng, 20, states=4, actions=3):
         u = rng.random((model.horizon, model.states, model.actions))

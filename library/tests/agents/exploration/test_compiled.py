@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from library.tests.agents.exploration.draws import clipped_optimum, estimate, flow, pooled, promised, seen_by
-from library.tests.random_mdps import by_step, random_mask, random_mdps, random_policy, with_tables
+from library.tests.random_mdps import by_step, random_mdps, random_policy, with_tables
 from omg_cmdp import TabularMDP, occupancy_measure, optimal_policy, policy_value
 from omg_cmdp.agents.exploration import compiled
 from omg_cmdp.mdp.bellman import value_bounds
@@ -237,16 +237,3 @@ def test_permuting_states_or_actions_permutes_gains(rng):
         )
         drawn = [np.ascontiguousarray(table) for table in (paid[:, *place], moves[:, *place][..., s])]
         np.testing.assert_allclose(gains_of(turned, *drawn, bounds), gains[place], rtol=1e-9, atol=1e-14)
-
-
-def test_weights_of_a_plan(rng):
-    """γ·(½·√(q·u) + floor), of mean 1; a tenth of what they would be at q = 1/(SA) is known before the plan."""
-    for mdp in random_mdps(rng, 10, masked=True):
-        u = 10.0 ** rng.uniform(-12, 1, size=(mdp.horizon, mdp.states, mdp.actions))
-        u[:, ~random_mask(rng, mdp.states, mdp.actions)] = 0.0
-        weights, occupancy = np.empty(u.shape), occupancy_measure(mdp, random_policy(rng, mdp))
-        gamma = compiled.own_weights(occupancy, u, 0.02, weights)
-        np.testing.assert_allclose(weights / gamma, 0.5 * np.sqrt(occupancy * u) + 0.02, rtol=1e-13)
-        assert weights.mean() == pytest.approx(1.0, rel=1e-13)
-        even = np.full(u.shape, 1.0 / (mdp.states * mdp.actions))
-        assert compiled.likely_weight(u, 0.02) == pytest.approx(0.1 / compiled.own_weights(even, u, 0.02, weights))

@@ -6,8 +6,8 @@ import pytest
 from library.tests.agents.exploration.situations import model_alone
 from library.tests.random_mdps import by_step, random_mdp, random_mdps, random_policy
 from omg_cmdp import TabularMDP, certificate, occupancy_measure, optimal_policy, plan, policy_value
-from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.agents.exploration import base
+from omg_cmdp.mdp.occupancy import uniform_policy
 
 
 def uniform(model):

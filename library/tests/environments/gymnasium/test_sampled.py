@@ -100,8 +100,7 @@ def test_the_shortfall_is_the_regret_where_the_best_policy_is_known():
 def test_without_a_better_policy_nobody_stays_behind():
     """The only policy known is the one that was played: the interval holds 0."""
     world = lake(False)
-    sizes = {"states": 17, "actions": 4, "horizon": 15}
-    agent = omg.agents.Uniform(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+    agent = omg.agents.Uniform(world.space)
     log = omg.play(world, agent, [0.5, 0.9] * 30)
     overall = omg.shortfall(world, log, {"uniform": agent.policy}, rollouts=200, confidence=0.999).iloc[-1]
     assert overall["low"] <= 0.0 <= overall["high"]
@@ -120,9 +119,7 @@ def test_the_noise_of_one_context_is_not_that_of_another():
     """Ten fair coins: the interval of all of them has its nominal coverage, which shared noise would ruin."""
     coins = [np.array([0.5, coin]) for coin in range(10)]
     world = from_gymnasium(Tossed, coins, horizon=1, reward_range=(0, 1))
-    agent = omg.agents.Uniform(
-        world.space, *(kind(states=7, actions=2, horizon=1) for kind in (CountRewards, CountDynamics))
-    )
+    agent = omg.agents.Uniform(world.space)
     held = []
     for seed in range(60):
         log = omg.play(world, agent, coins * 2, seed=seed)
@@ -133,8 +130,7 @@ def test_the_noise_of_one_context_is_not_that_of_another():
 
 def test_contexts_without_a_key_are_not_thrown_together():
     world = from_gymnasium(lambda: Dice(listens=False, reports=True), [b"one", b"two"], horizon=1, reward_range=(0, 1))
-    sizes = {"states": 7, "actions": 2, "horizon": 1}
-    agent = omg.agents.Uniform(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+    agent = omg.agents.Uniform(world.space)
     table = omg.shortfall(world, omg.play(world, agent, [b"one", b"two"]), {"uniform": agent.policy}, rollouts=4)
     assert table["episodes"].tolist() == [1, 1, 2]
 
