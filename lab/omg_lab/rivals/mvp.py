@@ -62,7 +62,7 @@ class MVP(BernsteinOptimist):
     space : Space
         The states, actions and horizon.
     cover : Cover
-        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `PerCentre(centres)`.
+        Which contexts share a cell: `Blind()`, `PerContext()` or `PerBall(radius)`.
     scale : float
         A factor of the whole bonus, to be tuned; 1 by default.
     constants : tuple of three floats

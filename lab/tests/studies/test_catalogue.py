@@ -169,7 +169,7 @@ def test_every_option_of_a_world_is_taken_at_its_default(kind):
 @pytest.mark.parametrize("kind", AGENTS)
 def test_every_option_of_an_agent_is_taken_at_its_default(kind):
     made = bandit_for(kind)
-    needs_another = {"radius", "clusters", "kappa", "floor"}  # tested below
+    needs_another = {"radius", "kappa", "floor"}  # tested below
     for name, default in AGENTS[kind].options.items():
         if default is not None and name not in needs_another:
             build_agent(kind, {name: default}, made)
@@ -201,7 +201,6 @@ def test_options_reach_the_agent():
     assert build_agent("posterior_sampling", {}, made).seed == 2
     assert build_agent("posterior_sampling", {"seed": 7}, made).seed == 7
     assert build_agent("ucbvi", {"cover": "per_ball", "radius": 0.3}, made).cover.radius == 0.3
-    assert len(build_agent("ucbvi", {"cover": "clusters", "clusters": 3}, made).cover) == 3
     assert build_agent("uc3rl", {"scale": [0.1, 0.0]}, made).scale == (0.1, 0.0)
 
 
@@ -230,7 +229,6 @@ def test_what_is_known_gets_no_bonus():
         ("omg", {"gamma": {"scale": 1.0}}, "linear", "gamma"),
         ("omg", {"oracles": "best"}, "linear", "oracles"),
         ("ucbvi", {"radius": 0.1}, "linear", "radius"),
-        ("ucbvi", {"clusters": 3}, "linear", "clusters"),
         ("ucbvi", {"cover": "per_ball"}, "decoy", "cover"),
         ("ucbvi", {"cover": "nearest"}, "linear", "cover"),
         ("feel_good", {}, "lower_bound", "reward_oracle"),

@@ -255,7 +255,6 @@ EXAMPLES = {
     "rivals.VIDS": model_agent(draws=4, seed=1),
     "agents.Anytime": lambda: {"delta": 0.1},
     "rivals.Boltzmann": model_agent(gamma=2.0),
-    "rivals.PerCentre": lambda: {"centres": np.eye(D)},
     "rivals.CoverRmax": lambda: {"space": SPACE, "cover": rivals.PerContext(), "visits": 2, **RANGES},
     "rivals.ERMReduction": model_agent(samples=2),
     "agents.EpsilonGreedy": model_agent(epsilon=0.1),

@@ -51,7 +51,7 @@ class RLSVI(CellRival):
     space : Space
         The states, actions and horizon.
     cover : Cover
-        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `PerCentre(centres)`.
+        Which contexts share a cell: `Blind()`, `PerContext()` or `PerBall(radius)`.
     scale : float
         A factor of the variance β, to be tuned: 1, the default, is the theory's, 0 is greedy.
     seed : int
