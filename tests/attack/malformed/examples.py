@@ -289,7 +289,7 @@ EXAMPLES = {
     "worlds.SideEffects": lambda: {"budget": 0.5, "horizon": 3, **WORLD_OPTIONS},
     "worlds.SoftmaxWorld": lambda: {**LINEAR, "weight_norm": 2.0, "reward_class_size": 4, **WORLD_OPTIONS},
     "worlds.TreatmentTrial": lambda: {"horizon": 2, "context_count": 3, "misspecification": 0.1, "seed": 1},
-    "worlds.WorldEnv": lambda: {"world": worlds.CombinationLock(states=4), "render_mode": None},
+    "worlds.WorldEnv": lambda: {"world": worlds.CombinationLock(states=4)},
     "environments.from_gymnasium": lambda: {
         "make": "FrozenLake-v1",
         "contexts": [0.5, 0.9],
