@@ -75,7 +75,7 @@ def test_the_truth_is_one_member_of_the_class(seed):
 
 
 def test_the_dial_is_noise_in_the_labels(seed):
-    """At ε the right class pays 1 - ε, and ε times the share of the numberings that agree with it, of which it is one."""
+    """At ε the right class pays 1 - ε, and ε times the share of the numberings that agree with it."""
     world = Classification(dataset="digits", misspecification=0.3, seed=seed)
     clean = Classification(dataset="digits", seed=seed)
     for context in world.contexts[::50]:
