@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.theory.rounds import Round
-from omg_cmdp.validation import instance_of, listed, number, probability
+from omg_cmdp.validation import instance_of, listed, probability
 from omg_lab.audit import claims, lemmas
 from omg_lab.audit.ceilings import CeilingCheck
 from omg_lab.audit.quantities import ModelComparison
@@ -106,28 +106,21 @@ class Audit:
         if b.plain:
             yield from lemmas.of_the_plain_barrier(c, b, closer)
 
-    def rows(
-        self, *, reward_regret: float | None = None, dynamics_regret: float | None = None, delta: float = 0.05
-    ) -> list[AuditRow]:
+    def rows(self, *, delta: float = 0.05) -> list[AuditRow]:
         """Return a row for every statement that was checked, by kind, in the order of the analysis.
+
+        The regrets R_sq and R_log of the oracles are the excess of the model's losses over those of the truth in this
+        run: the two concentration lemmas are about that, and it is at most the regret if the truth is in the class.
 
         Parameters
         ----------
-        reward_regret, dynamics_regret : float, optional
-            R_sq and R_log of the oracles, or bounds on them. The default is the excess of the model's losses over those
-            of the truth in this run: the two concentration lemmas are about that, and it is at most the regret if the
-            truth is in the class.
         delta : float
             The failure probability of the statements that may fail, 0.05 by default.
         """
         probability("delta", delta)
-        for name, regret in (("reward_regret", reward_regret), ("dynamics_regret", dynamics_regret)):
-            if regret is not None:
-                number(name, regret)
         run = self._run
         found = {name: check.row(name) for name, check in self._checks.items()}
-        regrets = [math.nan if given is None else given for given in (reward_regret, dynamics_regret)]
-        for name, left, growth in run.sides(regrets, self._records.proven(), delta):
+        for name, left, growth in run.sides(self._records.proven(), delta):
             check, most = Check(), STATEMENTS[name].most * run.horizon
             check.note(run.last, left, growth.at(run.episodes), most * run.episodes)
             check.binds_from = growth.binds_from(most)
@@ -138,11 +131,11 @@ class Audit:
             found[name] = check.row(name)
         return [found[name] for name in STATEMENTS if name in found]
 
-    def table(self, **options: float) -> str:
-        """Return the rows as plain text; the options are those of `rows`."""
+    def table(self, *, delta: float = 0.05) -> str:
+        """Return the rows as plain text; `delta` as for `rows`."""
         heads = ("kind", "statement", "verdict", "checks", "violated", "unproven", "left", "right", "slack")
         cells = [(*heads, "in episode", "claim", "where")]
-        for row in self.rows(**options):
+        for row in self.rows(delta=delta):
             counts = (str(row.checks), str(row.violations), str(row.unproven))
             numbers = (f"{row.left:.4g}", f"{row.right:.4g}", f"{row.slack:.2g}", str(row.episode))
             cells.append((row.kind, row.name, row.remark, *counts, *numbers, row.claim, row.where))
@@ -159,7 +152,7 @@ def combine(runs: Iterable[Audit | Sequence[AuditRow]], delta: float = 0.05) -> 
     Parameters
     ----------
     runs : iterable of Audit, or of lists of AuditRow
-        The audits of the runs; or their rows, if these were made with oracle regrets of your own.
+        The audits of the runs, or their rows.
     delta : float
         The failure probability of the statements that may fail, 0.05 by default.
 
