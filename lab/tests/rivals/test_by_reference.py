@@ -12,8 +12,8 @@ from lab.tests.rivals.test_restore import CONTEXTS, LINES, bits, call_of, taught
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_lab.rivals import Cover, PerBall
+from omg_lab.rivals.hypotheses import Hypotheses
 from omg_lab.rivals.listed import Listed
-from omg_lab.rivals.pac.hypotheses import Hypotheses
 
 TAKEN = {"policy", "decide", "model", "best_policy"}
 """Methods of every agent."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lab.tests.rivals.catalogue import BANDITS, KINDS, ONE_STEP, OWN_STATISTICS
-from library.tests.agents.catalogue import DIMENSION, HORIZON, LABELS, MASK, REWARDS, SIZE, SPACES, TRANSITIONS, VECTORS
+from library.tests.agents.catalogue import DIMENSION, HORIZON, LABELS, MASK, REWARDS, SIZE, SPACES, TRANSITIONS
 from library.tests.agents.test_contract import find_agents
 from library.tests.varying import flat_call
 from omg_cmdp import Space, Trajectory, oracles

@@ -23,7 +23,7 @@ from omg_cmdp.validation import FloatArray, float_table, instance_of, positive_i
 from omg_lab.rivals.declared import Option, optional
 from omg_lab.rivals.listed import Counterfactual, Predicted
 
-compiled = Lazy("omg_lab.rivals.compiled.counterfactual")
+compiled = Lazy("omg_lab.rivals.compiled.plans")
 
 
 def two_scales(name: str, value: Any) -> tuple[float, float]:

@@ -44,7 +44,7 @@ from omg_cmdp.planning.decision import Decision, Mixture
 from omg_cmdp.validation import FloatArray, positive_integer
 from omg_lab.rivals.declared import ModelRival, Option, seed_value
 
-compiled = Lazy("omg_lab.rivals.compiled.rivalry")
+compiled = Lazy("omg_lab.rivals.compiled.plans")
 
 
 class Choice(NamedTuple):
@@ -109,9 +109,9 @@ class VIDS(ModelRival):
             model, self.reward_oracle, self.dynamics_oracle, context, streams.of(0), streams.of(1)
         )
         _, _, start, admissible = model.raw
-        best = np.empty((len(rewards) + 1, model.horizon, model.states, model.actions))
+        best, occupancies = np.empty((2, len(rewards) + 1, model.horizon, model.states, model.actions))
         best[0] = optimal_policy(model, bounds=self.value_bounds)[0]
-        compiled.plan_each(transitions, rewards, admissible, *self.value_bounds, best[1:])
+        compiled.plan_round(transitions, rewards, start, admissible, *self.value_bounds, best[1:], occupancies[1:])
         different = {policy.tobytes(): policy for policy in best}
         policies = np.array(list(different.values()))
         values = np.empty((len(policies), len(rewards)))

@@ -52,7 +52,7 @@ from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, instance_of, positive_integer, positive_number, probability
 from omg_lab.rivals.declared import Option, Rival, optional
-from omg_lab.rivals.pac.hypotheses import Hypotheses
+from omg_lab.rivals.hypotheses import Hypotheses
 
 STOP = 5.0 / 8.0
 """The share of ε that a policy may seem to lose when it is put out; as published, from notes."""
