@@ -49,8 +49,7 @@ def test_no_two_of_thirty_agents_look_alike():
 def test_every_figure_has_a_title_a_caption_and_the_focus_in_it(world):
     drawn = drawn_once(world)
     assert [figure.name.rpartition("-")[2] for figure in drawn] == [
-        *("totals", "regret"),
-        *("exploration", "errors"),
+        *("totals", "regret", "errors"),
     ]
     assert all(figure.title and ("omg" in figure.caption) for figure in drawn[1:])
 

@@ -128,7 +128,7 @@ def test_rows_of_figures_are_full_wherever_they_are_set_side_by_side(page):
 
 def test_each_figure_is_there_as_pdf_and_each_table_as_csv(folder):
     figures = {path.name for path in (folder / "figures").iterdir()}
-    parts = ("totals", "regret", "exploration", "errors", *(f"policy-{x}" for x in "abc"))
+    parts = ("totals", "regret", "errors", *(f"policy-{x}" for x in "abc"))
     assert figures == {f"{world}--iid-{part}.pdf" for world in ("treatment", "decoy") for part in parts}
     tables = {path.name for path in (folder / "tables").iterdir()}
     names = ["overview-agents"]
