@@ -86,7 +86,7 @@ def run(
     episodes: Annotated[str | None, typer.Option(metavar="T", help="Episodes of each run.")] = None,
     seeds: Annotated[str | None, typer.Option(metavar="N|[..]", help="Number of seeds, or a list of seeds.")] = None,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.floor=0.1.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.gamma=100.")
     ] = None,
     workers: Workers = None,
     dry_run: Annotated[
