@@ -31,8 +31,8 @@ from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray
-from omg_lab.rivals.declared import ModelRival, Option, finite, seed_value
+from omg_cmdp.validation import FloatArray, whole_number
+from omg_lab.rivals.declared import ModelRival, Option, finite
 from omg_lab.rivals.hypotheses import Hypotheses
 
 
@@ -65,7 +65,7 @@ class FeelGoodThompson(ModelRival):
     dynamics_oracle: FiniteDynamics = dataclasses.field()
     _: dataclasses.KW_ONLY
     optimism: Option[float, float] = Option(finite, 0.1)
-    seed: Option[int, int] = Option(seed_value, 0)
+    seed: Option[int, int] = Option(whole_number, 0)
 
     needs = FiniteRewards, FiniteDynamics
     learned = ("value_sums",)
@@ -99,15 +99,12 @@ class FeelGoodThompson(ModelRival):
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, and add the optimal values of all pairs at the episode's context."""
-        values = self._optimal_values(trajectory.context)
+        values = self._kept.get(trajectory.context, self._optimal_values)
         super()._learn(trajectory, rewards)
         self._value_sums = self._value_sums + values if self._value_sums.size else values
 
     def _optimal_values(self, context: Context) -> FloatArray:
         """Return V*_{f,P}(context) of all pairs, (N, M)."""
-        return self._kept.get(context, self._planned)
-
-    def _planned(self, context: Context) -> FloatArray:
         rewards, transitions = self.reward_oracle.functions(context), self.dynamics_oracle.functions(context)
         pairs = Hypotheses(self.space, rewards, transitions, self.value_bounds)
         return pairs.starts.reshape(len(rewards), len(transitions))

@@ -61,11 +61,8 @@ class LowerBound(World):
     episodes: int = 3000
 
     def _draw(self) -> None:
-        states, actions, count = (
-            integer("states", self.states, 2),
-            integer("actions", self.actions, 2),
-            self.context_count,
-        )
+        states, actions = integer("states", self.states, 2), integer("actions", self.actions, 2)
+        count = self.context_count
         self.space = Space(states=states, actions=actions, horizon=integer("horizon", self.horizon, 2))
         self.contexts = tuple(range(count))
         plays = self.episodes * (self.horizon - 1)

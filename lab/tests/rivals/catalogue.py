@@ -74,7 +74,7 @@ KINDS = {
     "UC³RL": line(UC3RL, contexts=LABELS),
     "VIDS": line(VIDS, draws=6, seed=3),
     "regularised IDS": line(RegularisedIDS, lambda t: 0.5 * np.sqrt(t), draws=6, seed=3),
-    "RM-UCDD": line(RMUCDD, contexts=LABELS, reachability=0.5),
+    "RM-UCDD": line(RMUCDD, contexts=LABELS),
     "reduction to offline regression": line(ERMReduction, samples=1),
     "OLIVE": line(OLIVE, evaluations=2),
     "witness rank": line(WitnessRank, evaluations=2),
