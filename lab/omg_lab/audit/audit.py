@@ -30,12 +30,7 @@ class Audit:
 
     Statements about models or barriers are not checked for agents that do not claim to have them.
 
-    Parameters
-    ----------
-    replan : bool
-        Whether a second, more precise plan is computed in every episode. This is the only way to check a certificate
-        from outside; without it an audit is faster, and certificates rest on the agent's own dual values. True by
-        default.
+    In every episode a second, more precise plan is computed: the only way to check a certificate from outside.
 
     Examples
     --------
@@ -49,9 +44,7 @@ class Audit:
     True
     """
 
-    def __init__(self, *, replan: bool = True) -> None:
-        instance_of("replan", replan, bool)
-        self.replan = replan
+    def __init__(self) -> None:
         self._checks: defaultdict[str, Check] = defaultdict(Check)
         self._run = Totals()
         self._records = Records()
@@ -95,10 +88,10 @@ class Audit:
         held = claims.reachable(model)
         yield from claims.of_the_support(c, decision, held)
         b = claims.barrier(decision, c, held)
-        closer = claims.closer_plan(c, b) if b is not None and self.replan else None
+        closer = claims.closer_plan(c, b) if b is not None else None
         yield from claims.of_the_certificate(c, decision, b, closer)
         # Of a plan that leaves out states through which π* goes nothing is proven.
-        if b is None or float(c.believed_best[~held].sum()) > claims.LEFT_OUT:
+        if b is None or closer is None or float(c.believed_best[~held].sum()) > claims.LEFT_OUT:
             yield from _unproven(of_plans)
             return
         run.add_barrier(c, b)
