@@ -156,7 +156,7 @@ def test_errors_stay_under_what_the_oracles_bounds_allow_and_known_dynamics_have
     each = scenario()
     for name in agent_figures.ERRORS:
         assert each.curves("omg", f"cumulative_{name}")[1].max() <= getattr(each.theory, name)
-    assert "The transitions of this world are known" in drawn_once("decoy")[3].caption
+    assert "The transitions of this world are known" in drawn_once("decoy")[2].caption
 
 
 def test_an_agent_without_a_model_has_no_figures_about_it():
