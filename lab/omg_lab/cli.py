@@ -130,7 +130,7 @@ def audit(
     """Play finished runs again, and check every statement of the analysis on them."""
     console, done = _console(), []
     with _refusing():
-        plan, chosen = _named(study), lambda name: runs in name
+        plan, chosen = None if study is None else load_plan(str(study)), lambda name: runs in name
         for each in audits(load(directory), episodes=episodes, choose=chosen, study=plan):
             done.append(each)
             if not as_json:
@@ -189,11 +189,6 @@ def new(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or 
         for path in write_starter(directory):
             typer.echo(path)
     typer.echo(f"\nNext: omg-lab run {directory / 'study.toml'}")
-
-
-def _named(study: Path | None) -> StudyPlan | None:
-    """Return the plan of the study file that was named, if one was."""
-    return None if study is None else load_plan(str(study))
 
 
 @contextlib.contextmanager

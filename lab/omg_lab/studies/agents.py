@@ -49,7 +49,8 @@ def agent_options(make: Callable[..., Any]) -> Options:
         own = arguments_of(make.for_world)  # type: ignore[attr-defined]
         options |= {name: default for name, default in own.items() if name not in SUPPLIED}
     if "reward_oracle" in arguments or "dynamics_oracle" in arguments:
-        options["oracles"] = _assumed_oracles(make)
+        # What its paper assumes.
+        options["oracles"] = make.usual_oracles if isinstance(make, type) and issubclass(make, ModelAgent) else "finite"
     if "features" in arguments:
         del options["dimension"]
     return options
@@ -74,13 +75,6 @@ def make_agent(make: Callable[..., Any], options: dict[str, Any], setting: Setti
 
 def _is_class(make: Any) -> bool:
     return isinstance(make, type) and issubclass(make, Agent)
-
-
-def _assumed_oracles(make: Any) -> str:
-    """Return the oracles that an agent's paper assumes."""
-    if isinstance(make, type) and issubclass(make, ModelAgent):
-        return make.usual_oracles
-    return "finite"
 
 
 def _power(name: str, table: dict[str, Any]) -> agents.Power:

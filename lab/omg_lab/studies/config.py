@@ -71,7 +71,7 @@ def load_plan(source: str, overrides: Sequence[Override] = ()) -> StudyPlan:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise FileError(f"{source}: {error}") from None
-    return read_plan(text, overrides, name=path.stem, file=source, folder=Folder.of(path))
+    return read_plan(text, overrides, name=path.stem, file=source, folder=Folder(path.resolve().parent))
 
 
 def read_plan(
