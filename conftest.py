@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 OPTIONAL = {
-    "gymnasium": ("lab/omg_lab/worlds/gymnasium/registered.py",),
+    "gymnasium": ("lab/omg_lab/worlds/gymnasium/environment.py",),
 }
 """Modules that cannot be imported without an optional package; any other import error is an error."""
 

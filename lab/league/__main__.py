@@ -1,9 +1,10 @@
-"""`python -m lab.league [tune|play|tables|page|check] [--quick]`: the league, as docs/league-protocol.md says.
+"""`python -m lab.league [tune|play|tables|page|check|memory] [--quick]`: the league, as docs/league-protocol.md says.
 
 *tune* chooses the constants on the development families; *play* plays the test families with them; both go on where
 they were stopped. *tables* prints what is concluded from the runs so far; without a word all three follow each other.
 *page* writes docs/league.csv, what follows from it in docs/league.md, and the figure. Runs are kept in `--results`.
 *check* plays `--count` rows of docs/league.csv again, drawn from `--seed`, and says which of them come out otherwise.
+*memory* plays one run of each agent with the constants of docs/league.csv, and writes docs/league-memory.csv.
 `--quick` plays a twentieth of the episodes with one seed and constants that were not tuned, to see that all runs.
 """
 
@@ -19,7 +20,7 @@ import pandas as pd
 
 from .entries import ENTRIES
 from .families import DEVELOPMENT, TEST
-from .page import PAGE, TABLE, replayed, store, text, write
+from .page import MEMORY, PAGE, TABLE, measured, replayed, store, text, write
 from .play import Game, finished, plays
 from .statistics import log_regrets
 
@@ -82,7 +83,7 @@ def season(constants: dict[str, float], *, quick: bool) -> list[Game]:
 def main() -> None:
     """Tune, play and conclude."""
     command = argparse.ArgumentParser(prog="python -m lab.league", description=__doc__)
-    command.add_argument("step", nargs="?", choices=("tune", "play", "tables", "page", "check"))
+    command.add_argument("step", nargs="?", choices=("tune", "play", "tables", "page", "check", "memory"))
     command.add_argument("--quick", action="store_true")
     command.add_argument("--workers", type=int, default=2)
     command.add_argument("--results", type=Path, default=RESULTS)
@@ -93,6 +94,9 @@ def main() -> None:
         wrong = replayed(pd.read_csv(TABLE), count=asked.count, seed=asked.seed)
         print(*wrong, f"{asked.count - len(wrong)} of {asked.count} runs come out as the table says", sep="\n")
         sys.exit(1 if wrong else 0)
+    if asked.step == "memory":
+        measured(pd.read_csv(TABLE)).to_csv(MEMORY, index=False)
+        return
     folder, kind = asked.results, "-quick" if asked.quick else ""
     file, kept = folder / f"league{kind}.jsonl", folder / f"league-constants{kind}.json"
     if asked.step in (None, "tune") or (asked.quick and not kept.exists()):

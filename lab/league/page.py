@@ -10,15 +10,17 @@ import numpy as np
 import pandas as pd
 
 from .entries import OURS
-from .play import Game, play
+from .play import Game, peak_memory, play
 from .statistics import FEWEST, comparisons, disasters, log_regrets, sensitivity
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE, TABLE = DOCS / "league.md", DOCS / "league.csv"
+PAGE, TABLE, MEMORY = DOCS / "league.md", DOCS / "league.csv", DOCS / "league-memory.csv"
 BEGIN, END = "<!-- what follows is written by `python -m lab.league page` -->", "<!-- until here -->"
 PICTURE = "![OMG's regret over that of every rival, with intervals; left of 1 OMG loses less.](figures/league.svg)"
 PUBLISHED = ", as published"
 """What the name of an agent with the constant of its paper ends with."""
+MEASURED = ("dense", "small gaps", "known class")
+"""Memory is measured in the first of these families that an agent plays in."""
 COLUMNS = ["agent", "family", "order", "delay", "seed", "regret", "early", "seconds", "constant", "at_end"]
 ASKED = ("greedy", "ε-greedy", "posterior sampling", "UCBVI", "UCBVI-BF", "MVP", "VIDS", "regularised IDS")
 """The rivals than which OMG is to be better, by the goals of the protocol."""
@@ -52,6 +54,17 @@ def replayed(table: pd.DataFrame, *, count: int, seed: int) -> list[str]:
         if found != row["regret"]:
             wrong.append(f"{game}: {found}, and {row['regret']} in the table")
     return wrong
+
+
+def measured(table: pd.DataFrame) -> pd.DataFrame:
+    """Play each agent once, with its constant of the table; return the family and the peak of memory, in MiB."""
+    first, rows = first_season(table), []
+    for name, runs in first.groupby("agent", sort=False):
+        family = next(each for each in MEASURED if each in set(runs["family"]))
+        run = runs[runs["family"] == family].iloc[0]
+        constant = None if math.isnan(run["constant"]) else run["constant"]
+        rows.append((name, family, peak_memory(Game(family, str(name), constant, run["seed"]))))
+    return pd.DataFrame(rows, columns=["agent", "family", "mebibytes"]).round(2)
 
 
 def write(page: Path, table: pd.DataFrame, *, commit: str, missing: int) -> None:
@@ -89,7 +102,7 @@ def text(table: pd.DataFrame) -> str:
         _in_words(tested),
         _markdown(_ratios(tested).assign(verdict=tested["verdict"])),
         "## Every agent",
-        _markdown(agents),
+        _markdown(agents.assign(**{"memory, MiB": _memory().reindex(agents.index)})),
         "## Other orders, and feedback 50 episodes late",
         _markdown(_seasons(table, tested.index)),
         "## Other ways to count",
@@ -157,6 +170,13 @@ def _agents(first: pd.DataFrame) -> pd.DataFrame:
     )
     whole = table["families"] == everywhere
     return pd.concat([table[whole].sort_values("mean of L"), table[~whole].sort_values("mean of L")])
+
+
+def _memory() -> pd.Series[str]:
+    """Return the peak of memory of each agent that was measured, with the family where that is not the first."""
+    kept = pd.read_csv(MEMORY, index_col="agent")
+    elsewhere = kept["family"].where(kept["family"] == MEASURED[0], ": " + kept["family"]).replace(MEASURED[0], "")
+    return kept["mebibytes"].map("{:.2f}".format) + elsewhere
 
 
 def _early(first: pd.DataFrame) -> pd.Series[float]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import gc
 import json
 import math
 import time
+import tracemalloc
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -78,6 +80,21 @@ def play(game: Game) -> dict[str, Any]:
     regret = simulate(world, adversary, agent, episodes, seed=game.seed, delay=game.delay, progress=False).regret
     seconds = time.process_time() - began
     return {**game._asdict(), "regret": float(regret.sum()), "early": float(regret[:EARLY].sum()), "seconds": seconds}
+
+
+def peak_memory(game: Game) -> float:
+    """Return the most MiB that Python and numpy have allocated at once for a run: world, agent and ledger.
+
+    What compiled code allocates is not counted. A short run comes first, so that loading it does not count either.
+    """
+    play(game._replace(share=0.0))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        play(game)
+        return tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def _world(family: str, seed: int) -> Any:

@@ -86,7 +86,7 @@ def run(
     episodes: Annotated[str | None, typer.Option(metavar="T", help="Episodes of each run.")] = None,
     seeds: Annotated[str | None, typer.Option(metavar="N|[..]", help="Number of seeds, or a list of seeds.")] = None,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.floor=0.1.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.gamma=100.")
     ] = None,
     workers: Workers = None,
     dry_run: Annotated[
@@ -130,7 +130,7 @@ def audit(
     """Play finished runs again, and check every statement of the analysis on them."""
     console, done = _console(), []
     with _refusing():
-        plan, chosen = _named(study), lambda name: runs in name
+        plan, chosen = None if study is None else load_plan(str(study)), lambda name: runs in name
         for each in audits(load(directory), episodes=episodes, choose=chosen, study=plan):
             done.append(each)
             if not as_json:
@@ -189,11 +189,6 @@ def new(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or 
         for path in write_starter(directory):
             typer.echo(path)
     typer.echo(f"\nNext: omg-lab run {directory / 'study.toml'}")
-
-
-def _named(study: Path | None) -> StudyPlan | None:
-    """Return the plan of the study file that was named, if one was."""
-    return None if study is None else load_plan(str(study))
 
 
 @contextlib.contextmanager

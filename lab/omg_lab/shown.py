@@ -6,8 +6,8 @@ uniform one visit most.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,8 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.runs.advice import choices
 
-MOST_CHOSEN = 3
-"""Contexts that a study file may choose."""
 CANDIDATES = 6
-"""Contexts that are kept if it chooses none: a report chooses among them."""
+"""Contexts that are kept: a report chooses among them."""
 MOST_STEPS, MOST_STATES = 6, 6
 
 
@@ -41,25 +39,10 @@ def names_of(world: Environment) -> Names:
     return Names(*(found.get(kind, ()) for kind in NAMED))
 
 
-def shown_contexts(contexts: Sequence[Context], chosen: Any = None) -> list[Context]:
-    """Return up to six of `contexts`, evenly spread; or those `chosen`: numbers in the list, or contexts themselves."""
-    if chosen is None:
-        places = np.linspace(0, len(contexts) - 1, min(CANDIDATES, len(contexts)))
-        return [contexts[place] for place in places.round().astype(int)]
-    if not isinstance(chosen, list) or not 1 <= len(chosen) <= MOST_CHOSEN:
-        raise ValueError(f"`show` must list 1 to {MOST_CHOSEN} contexts, got {chosen!r:.60}")
-    return [_context(contexts, each) for each in chosen]
-
-
-def _context(contexts: Sequence[Context], chosen: Any) -> Context:
-    if isinstance(chosen, list):
-        return np.array(chosen, dtype=np.float64) if isinstance(contexts[0], np.ndarray) else tuple(chosen)
-    if isinstance(chosen, (str, Mapping)):
-        return chosen
-    if type(chosen) is not int or not 0 <= chosen < len(contexts):
-        rule = f"a context, or the number of one, below {len(contexts)}"
-        raise ValueError(f"`show` must list contexts, each {rule}, got {chosen!r:.60}")
-    return contexts[chosen]
+def shown_contexts(contexts: Sequence[Context]) -> list[Context]:
+    """Return up to six of `contexts`, evenly spread."""
+    places = np.linspace(0, len(contexts) - 1, min(CANDIDATES, len(contexts)))
+    return [contexts[place] for place in places.round().astype(int)]
 
 
 def shown_cells(space: Space, truths: Iterable[Truth]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -67,7 +67,7 @@ def test_a_study_can_grow_but_not_change(file, tmp_path):
     assert called(*grow, "--set", "agents.blind.kind=ucbvi", "--set", "agents.blind.cover=blind").exit_code == 0
     assert len(load(tmp_path).runs) == 2 * 5
     assert len(load(tmp_path).configuration["agents"]) == 5
-    for change in ("episodes=61", "agents.omg.floor=0.5"):
+    for change in ("episodes=61", "agents.omg.delta=0.5"):
         result = called(*grow, "--set", change)
         assert result.exit_code == 2
         assert "holds a study with" in result.output
@@ -84,8 +84,8 @@ def test_provenance_is_kept(done):
     ("arguments", "said"),
     [
         (["run", "dmeo"], "did you mean 'demo'?"),
-        (["run", "FILE", "--set", "agents.omg.flor=1"], "did you mean 'floor'?"),
-        (["run", "FILE", "--set", "agents.omg.floor"], "KEY=VALUE"),
+        (["run", "FILE", "--set", "agents.omg.dellta=1"], "did you mean 'delta'?"),
+        (["run", "FILE", "--set", "agents.omg.delta"], "KEY=VALUE"),
         (["run", "FILE", "--episodes", "none"], "--episodes none"),
         (["run", "FILE", "--engine", "cloud"], "--engine"),
         (["run", "FILE", "--address", "here"], "--address"),
@@ -198,7 +198,7 @@ def test_presets_and_kinds_are_listed_with_sizes():
     for name in (*presets(), "treatment", "worst_regret", "posterior_sampling", *DELAYS):
         assert name in output
     assert "80 runs of 1500 episodes" in output
-    assert "floor" in called("list", "omg").output
+    assert "delta" in called("list", "omg").output
     assert "exponent" in called("list", "heavy_tailed").output
     assert "most" in called("list", "up_to").output
     linear = called("list", "linear").output

@@ -14,28 +14,13 @@ TRIAL = TreatmentTrial()
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 6, 7, 100])
-def test_without_a_choice_contexts_are_spread_over_the_list(count):
+def test_contexts_are_spread_over_the_list(count):
     contexts = tuple(range(count))
     shown = shown_contexts(contexts)
     assert len(shown) == len(set(shown)) == min(count, CANDIDATES)
     assert shown == sorted(shown)
     assert shown[0] == 0
     assert shown[-1] == (count - 1 if count > 1 else 0)
-
-
-def test_contexts_are_chosen_by_number_or_told():
-    chosen = shown_contexts(TRIAL.contexts, [3, [0.5, 0.0, -1.0, 0.25]])
-    assert chosen[0] is TRIAL.contexts[3]
-    assert chosen[1].tolist() == [0.5, 0.0, -1.0, 0.25]
-    assert shown_contexts([("a", 1), ("b", 2)], [["b", 2], 0]) == [("b", 2), ("a", 1)]
-    assert shown_contexts(["x", "y"], ["y"]) == ["y"]
-    assert shown_contexts([{"age": 1}], [{"age": 2}]) == [{"age": 2}]
-
-
-@pytest.mark.parametrize("chosen", [[], 3, [20], [-1], [True], [0.5], [0, 1, 2, 3], "abc", [None]])
-def test_other_choices_are_refused(chosen):
-    with pytest.raises(ValueError, match="`show` must list"):
-        shown_contexts(TRIAL.contexts, chosen)
 
 
 @pytest.mark.parametrize("make", WORLDS, ids=lambda kind: kind.__name__)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.theory.rounds import Round
-from omg_cmdp.validation import instance_of, listed, number, probability
+from omg_cmdp.validation import instance_of, listed, probability
 from omg_lab.audit import claims, lemmas
 from omg_lab.audit.ceilings import CeilingCheck
 from omg_lab.audit.quantities import ModelComparison
@@ -30,12 +30,7 @@ class Audit:
 
     Statements about models or barriers are not checked for agents that do not claim to have them.
 
-    Parameters
-    ----------
-    replan : bool
-        Whether a second, more precise plan is computed in every episode. This is the only way to check a certificate
-        from outside; without it an audit is faster, and certificates rest on the agent's own dual values. True by
-        default.
+    In every episode a second, more precise plan is computed: the only way to check a certificate from outside.
 
     Examples
     --------
@@ -49,9 +44,7 @@ class Audit:
     True
     """
 
-    def __init__(self, *, replan: bool = True) -> None:
-        instance_of("replan", replan, bool)
-        self.replan = replan
+    def __init__(self) -> None:
         self._checks: defaultdict[str, Check] = defaultdict(Check)
         self._run = Totals()
         self._records = Records()
@@ -96,10 +89,10 @@ class Audit:
         held = claims.reachable(model)
         yield from claims.of_the_support(c, decision, held)
         b = claims.barrier(decision, c, held)
-        closer = claims.closer_plan(c, b) if b is not None and self.replan else None
+        closer = claims.closer_plan(c, b) if b is not None else None
         yield from claims.of_the_certificate(c, decision, b, closer)
         # Of a plan that leaves out states through which π* goes nothing is proven.
-        if b is None or float(c.believed_best[~held].sum()) > claims.LEFT_OUT:
+        if b is None or closer is None or float(c.believed_best[~held].sum()) > claims.LEFT_OUT:
             yield from _unproven(of_plans)
             return
         run.add_barrier(c, b)
@@ -107,28 +100,21 @@ class Audit:
         if b.plain:
             yield from lemmas.of_the_plain_barrier(c, b, closer)
 
-    def rows(
-        self, *, reward_regret: float | None = None, dynamics_regret: float | None = None, delta: float = 0.05
-    ) -> list[AuditRow]:
+    def rows(self, *, delta: float = 0.05) -> list[AuditRow]:
         """Return a row for every statement that was checked, by kind, in the order of the analysis.
+
+        The regrets R_sq and R_log of the oracles are the excess of the model's losses over those of the truth in this
+        run: the two concentration lemmas are about that, and it is at most the regret if the truth is in the class.
 
         Parameters
         ----------
-        reward_regret, dynamics_regret : float, optional
-            R_sq and R_log of the oracles, or bounds on them. The default is the excess of the model's losses over those
-            of the truth in this run: the two concentration lemmas are about that, and it is at most the regret if the
-            truth is in the class.
         delta : float
             The failure probability of the statements that may fail, 0.05 by default.
         """
         probability("delta", delta)
-        for name, regret in (("reward_regret", reward_regret), ("dynamics_regret", dynamics_regret)):
-            if regret is not None:
-                number(name, regret)
         run = self._run
         found = {name: check.row(name) for name, check in self._checks.items()}
-        regrets = [math.nan if given is None else given for given in (reward_regret, dynamics_regret)]
-        for name, left, growth in run.sides(regrets, self._records.proven(), delta):
+        for name, left, growth in run.sides(self._records.proven(), delta):
             check, most = Check(), STATEMENTS[name].most * run.horizon
             check.note(run.last, left, growth.at(run.episodes), most * run.episodes)
             check.binds_from = growth.binds_from(most)
@@ -139,11 +125,11 @@ class Audit:
             found[name] = check.row(name)
         return [found[name] for name in STATEMENTS if name in found]
 
-    def table(self, **options: float) -> str:
-        """Return the rows as plain text; the options are those of `rows`."""
+    def table(self, *, delta: float = 0.05) -> str:
+        """Return the rows as plain text; `delta` as for `rows`."""
         heads = ("kind", "statement", "verdict", "checks", "violated", "unproven", "left", "right", "slack")
         cells = [(*heads, "in episode", "claim", "where")]
-        for row in self.rows(**options):
+        for row in self.rows(delta=delta):
             counts = (str(row.checks), str(row.violations), str(row.unproven))
             numbers = (f"{row.left:.4g}", f"{row.right:.4g}", f"{row.slack:.2g}", str(row.episode))
             cells.append((row.kind, row.name, row.remark, *counts, *numbers, row.claim, row.where))
@@ -160,7 +146,7 @@ def combine(runs: Iterable[Audit | Sequence[AuditRow]], delta: float = 0.05) -> 
     Parameters
     ----------
     runs : iterable of Audit, or of lists of AuditRow
-        The audits of the runs; or their rows, if these were made with oracle regrets of your own.
+        The audits of the runs, or their rows.
     delta : float
         The failure probability of the statements that may fail, 0.05 by default.
 

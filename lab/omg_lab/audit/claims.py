@@ -142,12 +142,11 @@ def of_the_certificate(
 ) -> Iterator[Sides]:
     """Yield the gap of the policy, as a second plan and the dual values prove it, beside the certificate."""
     claimed = decision.certificate
-    if b is None:  # outside of the barrier the gap is infinite
+    if b is None or closer is None:  # outside of the barrier the gap is infinite
         yield "certificate", math.inf if claimed < math.inf else math.nan, claimed
         return
-    least, most = (-math.inf, math.inf) if closer is None else gap_between(c, b, closer)
-    if closer is not None:
-        most += closer.certificate
+    least, most = gap_between(c, b, closer)
+    most += closer.certificate
     if len(c.policies) == 1 and decision.values is not None:
         # Values of another shape, or numbers beyond the range of floats, prove nothing.
         with contextlib.suppress(ValueError), np.errstate(all="ignore"):

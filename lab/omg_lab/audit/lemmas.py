@@ -69,7 +69,7 @@ def of_the_barrier(c: ModelComparison, b: Barrier) -> Iterator[Sides]:
     yield "Theorem B, value", c.best - c.estimate(c.believed), weight + estimation + b.defect
 
 
-def of_the_plain_barrier(c: ModelComparison, b: Barrier, closer: Solution | None) -> Iterator[Sides]:
+def of_the_plain_barrier(c: ModelComparison, b: Barrier, closer: Solution) -> Iterator[Sides]:
     """Yield what holds for the paper's barrier, whose weights are all 1/γ."""
     gamma, count, horizon = b.gamma, len(b.q), c.horizon
     if not c.transition_gap.any():
@@ -84,8 +84,7 @@ def of_the_plain_barrier(c: ModelComparison, b: Barrier, closer: Solution | None
     yield "cost for π*", c.optimum_error, cover + paid
     rest = 2.0 * math.sqrt(b.certificate * horizon) if b.certificate <= PRECISION else math.inf
     yield "approximate plan", c.plan_gap, count / gamma - 0.5 * cover + rest
-    if closer is not None:
-        yield "iterates", *_iterates(b, closer)
+    yield "iterates", *_iterates(b, closer)
 
 
 def _iterates(b: Barrier, closer: Solution) -> tuple[float, float]:

@@ -115,10 +115,8 @@ class Totals:
         self.defect += b.defect
         self.least = min(self.least, least)
 
-    def sides(
-        self, regrets: Sequence[float], proven: Sequence[float], delta: float
-    ) -> Iterator[tuple[str, float, Growth]]:
-        """Yield the statements about the whole run: `regrets` of the oracles, or nan, and bounds `proven` for them."""
+    def sides(self, proven: Sequence[float], delta: float) -> Iterator[tuple[str, float, Growth]]:
+        """Yield the statements about the whole run, with bounds `proven` for the oracles' regrets."""
         if not (self.modelled or self.broken or self.claimed):
             return
         # A statement about the run needs all of its episodes.
@@ -127,8 +125,7 @@ class Totals:
         measured = self._value_error(self.reward_error, self.dynamics_error)
         yield "policy errors, sum", self.policy_error, Growth(root=measured) if whole else NOTHING
 
-        squares = self.reward_excess if math.isnan(regrets[0]) else regrets[0]
-        logs = self.dynamics_excess if math.isnan(regrets[1]) else regrets[1]
+        squares, logs = self.reward_excess, self.dynamics_excess
         # The lemmas hold for a negative regret too: it is not cut off at 0.
         rewards, dynamics = self._errors(squares, logs, delta)
         freedman = self.variance / (8.0 * horizon) + 8.0 * horizon * math.log(2.0 / delta)
@@ -144,11 +141,8 @@ class Totals:
         yield "theorem, corrected", self.regret, self._theorem(rewards, dynamics) if planned else NOTHING
         if math.inf not in proven:
             shown = planned and not any(map(math.isnan, proven))
-            yield (
-                "corollary",
-                self.regret,
-                self._theorem(*self._errors(proven[0], proven[1], delta)) if shown else NOTHING,
-            )
+            limit = self._theorem(*self._errors(proven[0], proven[1], delta)) if shown else NOTHING
+            yield "corollary", self.regret, limit
         if self.plain and len(self.gammas) == 1:
             printed = [self._printed(squares, logs, delta, plans) if planned else NOTHING for plans in (True, False)]
             yield "theorem, exact", self.regret, printed[0]

@@ -13,7 +13,6 @@ Transitions       None to speak of: a class of one.
 Class             8 hypotheses on how the classes are numbered, one of them true: permutations, which repeat where
                   there are fewer than 8. So the finite class knows what belongs together, and asks for its name. The
                   data themselves are in no class of ours; `LinearRewards` on the vectors is the usual one.
-Dial              towards labels drawn uniformly, once for each example: noise that no feature explains.
 
 A world has any of its examples again and again; a stream without repetition is the adversary `NeverTwice`.
 """
@@ -66,7 +65,7 @@ class Classification(OneState):
     misspecification : float
         The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
     seed : int
-        Draws the structure: the class, its true member and what the dial moves towards.
+        Draws the structure: the class and its true member.
 
     >>> world = Classification(dataset="iris")  # doctest: +SKIP
     >>> len(world.contexts), world.space.actions  # doctest: +SKIP
@@ -84,22 +83,18 @@ class Classification(OneState):
         distinct, which = np.unique(features, axis=0, return_inverse=True)
         self.contexts = contexts = tuple(frozen(row.copy()) for row in distinct)
         self.space = Space(states=1, actions=actions, horizon=1)
-        for_rewards, outside = streams(self.seed, 2)
+        (for_rewards,) = streams(self.seed, 1)
         self.reward_index = int(for_rewards.integers(size))
         self._numberings = for_rewards.permuted(np.tile(np.arange(actions), (size, 1)), axis=1)
         self._numberings[self.reward_index] = np.arange(actions)
         self._places = {context_key(context): place for place, context in enumerate(contexts)}
-        self._shares, self._drawn = np.zeros((2, len(contexts), actions))
+        self._shares = np.zeros((len(contexts), actions))
         np.add.at(self._shares, (which, classes), 1.0)
         self._shares /= self._shares.sum(axis=1, keepdims=True)
-        self._drawn[np.arange(len(contexts)), outside.integers(actions, size=len(contexts))] = 1.0
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, 1, A) under every numbering of the classes."""
         return np.asarray(self._shares[self._place(context)][self._numberings][:, None])
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return self._drawn[[self._place(context)]]
 
     def _place(self, context: Context) -> int:
         found = self._places.get(context_key(vector(context, len(self.contexts[0]))))

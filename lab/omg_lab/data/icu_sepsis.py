@@ -20,8 +20,6 @@ Class        4 hypotheses on how the features act: R·c in place of c, for ortho
              identity, and the truth. All are softmax in c around the known P, so that `SoftmaxDynamics` with
              `base=tables().transitions`, their `support` and `feature_norm=√3` holds the truth as well; its weights
              have norm 10.2 at most, which `weight_norm` has to allow if the oracle's bound is to hold.
-Dial         towards tilts with c_i·c_j, φ_i·φ_j and ψ_i·ψ_j, i < j, in place of c, φ and ψ: two features do
-             together what neither does alone.
 
 The package does not name the 47 features of a centre. Their order is taken to be that of the AI Clinician (Komorowski
 et al., 2018), from whose code the clusters come: 4 binary, 32 normal and 11 log-normal ones, so that age, lactate and
@@ -110,7 +108,7 @@ class ICUSepsis(World):
     misspecification : float
         The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
     seed : int
-        Draws the structure: the class, its true member and what the dial moves towards.
+        Draws the structure: the class and its true member.
 
     >>> world = ICUSepsis(context_count=2)  # doctest: +SKIP
     >>> world.space.states, world.space.actions  # doctest: +SKIP
@@ -164,21 +162,16 @@ class ICUSepsis(World):
         patient = vector(context, len(FEATURES))
         tables = np.empty((len(self._rotations), *self._row_of.shape, self.space.states))
         for table, rotation in zip(tables, self._rotations, strict=True):
-            table[:] = self._tilted(rotation @ patient, self._features, self._doses)
+            table[:] = self._tilted(rotation @ patient)
         return tables
 
     def _transition_member(self, context: Context) -> FloatArray:
-        return self._tilted(vector(context, len(FEATURES)), self._features, self._doses)
+        return self._tilted(vector(context, len(FEATURES)))
 
-    def _outside_transitions(self, context: Context) -> FloatArray:
-        i, j = np.triu_indices(len(FEATURES), k=1)
-        pairs = (table[..., i] * table[..., j] for table in (vector(context, 3), self._features, self._doses))
-        return self._tilted(*pairs)
-
-    def _tilted(self, patient: FloatArray, features: FloatArray, doses: FloatArray) -> FloatArray:
-        """Return the transitions (S, A, S) of a patient (d,), by features (S, d) of states and doses (rows, d)."""
-        rows = self._rows * np.exp(self.tilt * (features @ patient))
-        toll = np.exp(self.outcome_tilt * (doses @ patient))
+    def _tilted(self, patient: FloatArray) -> FloatArray:
+        """Return the transitions (S, A, S) of a patient (d,)."""
+        rows = self._rows * np.exp(self.tilt * (self._features @ patient))
+        toll = np.exp(self.outcome_tilt * (self._doses @ patient))
         rows[:, DEATH] *= toll
         rows[:, SURVIVAL] /= toll
         rows /= rows.sum(axis=1, keepdims=True)

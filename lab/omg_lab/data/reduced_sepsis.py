@@ -13,7 +13,6 @@ Transitions  The mean of the published rows that a group and an action stand for
              centre of a group, standardised over the groups.
 Rewards      1 for the step spent in the state of survival, else 0; known. An episode earns 1 at most.
 Class        8 hypotheses, as in `ICUSepsis`: rotated patients, one of them not rotated.
-Dial         as in `ICUSepsis`.
 """
 
 from __future__ import annotations

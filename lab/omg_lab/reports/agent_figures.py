@@ -1,4 +1,4 @@
-"""Figures about one agent: what it lost at most, how much it explores, and how wrong its model is."""
+"""Figures about one agent: what it lost at most, and how wrong its model is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ERRORS = {
 
 def agent_figures(scenario: Scenario) -> list[Figure]:
     """Return the figures about the agent in focus, without those that have nothing to show."""
-    drawn = (ceiling(scenario), exploration(scenario), model_errors(scenario))
+    drawn = (ceiling(scenario), model_errors(scenario))
     return [figure for figure in drawn if figure is not None]
 
 
@@ -41,27 +41,6 @@ def ceiling(scenario: Scenario) -> Figure | None:
     above = int((regret > most + 1e-9).any(axis=1).sum())
     caption = say("ceiling", focus=focus, seeds=len(most), above=above, **told)
     return Figure(name=f"{scenario.name}-ceiling", title="What was lost at most", caption=caption, canvas=drawn)
-
-
-def exploration(scenario: Scenario) -> Figure | None:
-    """Draw γ_t, which says how little it explores."""
-    focus = scenario.focus
-    if not scenario.logs[focus]["gamma"].notna().any():
-        return None
-    episodes, gammas = scenario.curves(focus, "gamma")
-    shown, middle = thinned(len(episodes), geometric=True), np.median(gammas, axis=0)
-    with canvas() as (drawn, axes):
-        colour, t = looks(scenario.everyone)[focus]["color"], episodes[shown]
-        low, high = gammas.min(axis=0)[shown], gammas.max(axis=0)[shown]
-        axes.fill_between(t, low, high, color=colour, alpha=0.18, linewidth=0)
-        axes.plot(t, middle[shown], color=colour, linewidth=1.0)
-        axes.set(xlabel="episode", ylabel="γ")
-        logarithmic(axes.xaxis, axes.yaxis)
-    tenth = scenario.episodes / 10.0
-    early, late = (np.median(middle[part]) for part in (episodes <= max(tenth, 1.0), episodes > 9.0 * tenth))
-    caption = say("exploration", focus=focus, early=early, late=late)
-    title = f"How much {focus} explores"
-    return Figure(name=f"{scenario.name}-exploration", title=title, caption=caption, canvas=drawn)
 
 
 def model_errors(scenario: Scenario) -> Figure | None:

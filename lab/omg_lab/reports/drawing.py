@@ -48,14 +48,14 @@ class Figure:
 
     def svg(self) -> str:
         """Return the picture for a page: no prologue, no links, unique ids; the same bytes for the same data."""
-        with _style(f"omg-lab {self.name}"), io.StringIO() as file:
+        with styled(f"omg-lab {self.name}"), io.StringIO() as file:
             self.canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
             return _inline(file.getvalue(), self.name, self.title)
 
     def save(self, directory: Path) -> Path:
         """Write the picture as PDF, and return its path."""
         path = directory / f"{self.name}.pdf"
-        with _style(self.name), whole_file(path) as temporary:
+        with styled(self.name), whole_file(path) as temporary:
             self.canvas.savefig(temporary, format="pdf", metadata={"CreationDate": None, "Title": self.title})
         return path
 
@@ -76,7 +76,8 @@ def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _style(salt: str) -> Iterator[None]:
+def styled(salt: str) -> Iterator[None]:
+    """Draw and write in the style of a report; `salt` decides the ids in an SVG."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": salt}, _STYLE):
@@ -86,7 +87,7 @@ def _style(salt: str) -> Iterator[None]:
 @contextlib.contextmanager
 def canvas(height: float = HEIGHT) -> Iterator[tuple[Any, Any]]:
     """Yield a figure of matplotlib and its axes; no window, no global state."""
-    with _style("omg-lab"):
+    with styled("omg-lab"):
         drawn = figure_class()(figsize=(WIDTH, height))
         yield drawn, drawn.subplots()
         drawn.draw_without_rendering()  # fixes the layout, once for all formats

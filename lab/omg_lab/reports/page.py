@@ -20,7 +20,7 @@ from omg_lab.reports.drawing import Figure
 from omg_lab.reports.figures import comparing_figures
 from omg_lab.reports.formats import count, listing
 from omg_lab.reports.policies import shown_policies
-from omg_lab.reports.scenarios import Scenario, Together, scenarios
+from omg_lab.reports.scenarios import Scenario, scenarios
 from omg_lab.reports.sentences import (
     agent_sentences,
     chance_or_not,
@@ -84,11 +84,9 @@ def _saved(sections: Iterator[ReportSection], folder: Path) -> Iterator[ReportSe
 
 def _sections(results: Results, found: Sequence[Scenario]) -> Iterator[ReportSection]:
     exact = [scenario for scenario in found if scenario.exact]
-    if len(exact) > 1 and len((together := Together.of(exact)).finals):
-        won = Counter(scenario.agents[0] for scenario in exact)
-        best = listing([f"{agent} in {many}" for agent, many in won.most_common()])
-        words = [f"A scenario is one world under one adversary. Least regret: {best}."]
-        yield ReportSection(Together.title, Together.name, words, [agents_table(together)], exact)
+    if len(exact) > 1:
+        words = ["A scenario is one world under one adversary. Regrets of different worlds have no common scale."]
+        yield ReportSection("All scenarios", "overview", words, links=exact)
     for each in found:
         # If there is one scenario, the headline of the page has its result.
         words = [*([headline(each)] if len(found) > 1 else []), *exploring_pays(each)]
@@ -111,10 +109,9 @@ def _headline(results: Results, found: Sequence[Scenario]) -> str:
     exact = [scenario for scenario in found if scenario.exact]
     if len(exact) < 2:
         return " ".join(map(headline, exact or found))
-    together = Together.of(exact)
-    # Where no seed is finished in all scenarios, there is no sum to speak of.
-    first = headline(together, f" over {len(exact)} scenarios") if len(together.finals) else say("no_common_seed")
-    return f"{first} {where_exploring_pays(exact)}".strip()
+    won = Counter(scenario.agents[0] for scenario in exact)
+    best = listing([f"{agent} in {many}" for agent, many in won.most_common()])
+    return f"Of {len(exact)} scenarios, least was lost by {best}. {where_exploring_pays(exact)}".strip()
 
 
 def _missing(results: Results, found: Sequence[Scenario]) -> Iterator[str]:

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.drawing import COLOURS, FAINT, INK
 from omg_cmdp.runs.advice import Advice
 from omg_cmdp.validation import FloatArray
-from omg_lab.reports.drawing import Figure, canvas, legend
+from omg_lab.reports.drawing import Figure, styled
 from omg_lab.reports.formats import number, percent
 from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.tables import ReportTable, cell
@@ -26,13 +25,7 @@ from omg_lab.studies.results import Policies
 
 SHOWN = 3
 SURE = 0.8
-"""The picture has a question mark where a smaller share of the models agrees."""
-SELDOM = 1e-3
-"""A state that is less likely than this at a step is left out of the picture."""
-MOST_ACTIONS = 5
-"""Actions with a colour of their own; the others share one."""
-FILLS = (*COLOURS[:MOST_ACTIONS], FAINT)
-HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "")
+"""A decision is sure where at least this share of the models agrees."""
 LONGEST = 200
 """The most letters in the description of a context."""
 
@@ -53,17 +46,16 @@ def shown_policies(scenario: Scenario, policies: Mapping[str, Policies]) -> tupl
     if not found:
         return [], [], ""
     names = kept[focus].names
-    figures = [
-        policy_figure(
-            each[focus],
-            names.states,
-            names.actions,
-            name=f"{scenario.name}-policy-{letter.lower()}",
-            title=f"Context {letter}",
-            caption=_caption(focus, each, names),
-        )
-        for letter, each in found.items()
-    ]
+    with styled("omg-lab"):  # names are text, never formulas
+        figures = [
+            Figure(
+                name=f"{scenario.name}-policy-{letter.lower()}",
+                title=f"Context {letter}",
+                caption=_caption(focus, each, names),
+                canvas=each[focus].plot(names.states, names.actions),
+            )
+            for letter, each in found.items()
+        ]
     reading = say("policies", focus=focus, episodes=scenario.episodes, seed=seed)
     misfit = next(iter(found.values()))[focus].misfit
     reading = reading if misfit is None else f"{reading} {misfit}"
@@ -109,53 +101,6 @@ def described(context: Context, features: Sequence[str] = ()) -> str:
 
 def _entry(value: Any) -> str:
     return number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
-
-
-def policy_figure(
-    advice: Advice,
-    state_names: Sequence[str] = (),
-    action_names: Sequence[str] = (),
-    *,
-    title: str,
-    caption: str = "",
-    name: str = "policy",
-) -> Figure:
-    """Draw the policy: for each state a row of bars, one for each step, stacked by action."""
-    states = [state_names[s] if state_names else f"state {s}" for s in advice.states]
-    groups = _groups(advice.policy, action_names)
-    rows, width = len(states), np.arange(len(advice.steps))
-    often = _likely(advice) >= SELDOM
-    with canvas(height=0.7 + 0.42 * rows) as (drawn, axes):
-        for row in range(rows):
-            base = np.full(len(width), float(rows - 1 - row))
-            for (label, actions), colour, hatch in zip(groups.items(), FILLS, HATCHES, strict=False):
-                share = 0.8 * advice.policy[:, row, actions].sum(axis=1) * often[:, row]
-                fill = {"facecolor": colour, "hatch": hatch, "edgecolor": INK, "linewidth": 0.0, "alpha": 0.75}
-                axes.bar(width, share, 0.9, base, label=label if row == 0 else None, **fill)
-                base += share
-            for step in np.flatnonzero(often[:, row]):
-                if advice.sure is not None and advice.sure[step, row] < SURE:
-                    place = {"ha": "center", "va": "center", "fontsize": 12, "fontweight": "bold"}
-                    axes.text(step, rows - 1 - row + 0.4, "?", **place)
-        axes.set_yticks(np.arange(rows)[::-1] + 0.4, states)
-        axes.set_xticks(width, [str(step + 1) for step in advice.steps])
-        axes.set(xlabel="step", xlim=(-0.5, len(width) - 0.5), ylim=(-0.1, rows))
-        axes.tick_params(length=0)
-        axes.grid(visible=False)
-        axes.spines[["left", "bottom"]].set_visible(False)
-        legend(drawn, axes, columns=3)
-    return Figure(name=name, title=title, caption=caption, canvas=drawn)
-
-
-def _groups(policy: FloatArray, names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the actions that have a colour, by name: all, or the likeliest and "others"."""
-    actions = policy.shape[2]
-    label = list(names) or [f"action {a}" for a in range(actions)]
-    if actions <= MOST_ACTIONS:
-        return {label[a]: [a] for a in range(actions)}
-    likely = np.argsort(-policy.sum(axis=(0, 1)), kind="stable")
-    first = np.sort(likely[:MOST_ACTIONS]).tolist()
-    return {**{label[a]: [a] for a in first}, "others": likely[MOST_ACTIONS:].tolist()}
 
 
 def _caption(focus: str, shown: Shown, names: Names) -> str:

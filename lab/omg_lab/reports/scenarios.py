@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +78,8 @@ class Scenario:
     @property
     def focus(self) -> str:
         """The agent that the report is about: the first that is OMG; the best if none is."""
-        return focus_of(self.configuration, self.agents)
+        kinds = {name: resolved["kind"] for name, resolved in self.configuration["agents"].items()}
+        return next((name for name in kinds if kinds[name] == "omg" and name in self.agents), self.agents[0])
 
     @property
     def rivals(self) -> list[str]:
@@ -180,30 +181,6 @@ class Scenario:
         if not np.isfinite([*regrets.values()]).all():
             return None
         return Assumptions(**sizes, **regrets, episodes=self.episodes, delta=DELTA)
-
-
-class Together(Scenario):
-    """Several scenarios with regret as one: everything is summed, seed by seed."""
-
-    name, title = "overview", "All scenarios together"
-
-    @classmethod
-    def of(cls, found: Sequence[Scenario]) -> Together:
-        """Return the sum over scenarios of what every agent lost on every seed that it has finished in all of them."""
-        import pandas
-
-        columns = ["regret", "best_policy_regret", "regret_last_half", "episodes", "largest_difference", "earnable"]
-        runs = pandas.concat([each.runs for each in found]).groupby(["agent", "seed"])
-        summed = runs[columns].agg(lambda each: each.sum(skipna=False))
-        whole = summed[runs.size() == len(found)].reset_index()
-        log = pandas.concat([each.log[["agent", "seed", "seconds_deciding", "seconds_learning"]] for each in found])
-        return cls(world="", adversary="", configuration=found[0].configuration, runs=whole, log=log)
-
-
-def focus_of(configuration: Mapping[str, Any], agents: Sequence[str]) -> str:
-    """Return the first of `agents` that is OMG, in the order of the study; the first of all if none is."""
-    kinds = {name: resolved["kind"] for name, resolved in configuration["agents"].items()}
-    return next((name for name, kind in kinds.items() if kind == "omg" and name in agents), agents[0])
 
 
 def scenarios(results: Results, log: pandas.DataFrame | None = None) -> list[Scenario]:

@@ -32,9 +32,9 @@ def sentences(description: str) -> tuple[str, str]:
     return first.rstrip("."), rest
 
 
-def headline(scenario: Scenario, where: str = "") -> str:
+def headline(scenario: Scenario) -> str:
     """Return the result in words."""
-    return say("headline", scenario=scenario, where=where)
+    return say("headline", scenario=scenario)
 
 
 def exploring(scenario: Scenario) -> str | None:

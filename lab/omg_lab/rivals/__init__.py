@@ -21,7 +21,6 @@ from omg_lab.rivals.counterfactual.uc3rl import UC3RL as UC3RL
 from omg_lab.rivals.covers import Blind as Blind
 from omg_lab.rivals.covers import Cover as Cover
 from omg_lab.rivals.covers import PerBall as PerBall
-from omg_lab.rivals.covers import PerCentre as PerCentre
 from omg_lab.rivals.covers import PerContext as PerContext
 from omg_lab.rivals.erm_reduction import ERMReduction as ERMReduction
 from omg_lab.rivals.feel_good import FeelGoodThompson as FeelGoodThompson

@@ -24,7 +24,7 @@ from omg_cmdp.oracles.losses import LOG, SQUARE, Loss
 from omg_cmdp.oracles.witnesses import Source
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray, instance_of, one_of, one_of_shapes
-from omg_lab.rivals.covers import Blind, Cover, PerBall, PerCentre, PerContext
+from omg_lab.rivals.covers import Blind, Cover, PerBall, PerContext
 from omg_lab.rivals.declared import Option, Rival
 
 
@@ -75,7 +75,6 @@ class CellRival(Rival):
         *,
         cover: str | Cover = "per_context",
         radius: float | None = None,
-        clusters: int | None = None,
         known: Collection[str] = (),
         **options: Any,
     ) -> Self:
@@ -89,7 +88,7 @@ class CellRival(Rival):
             "known_rewards": functools.partial(true_rewards, world) if "rewards" in known else None,
             "known_transitions": functools.partial(true_transitions, world) if "dynamics" in known else None,
         }
-        return super().for_world(world, cover=cover_for(world, cover, radius, clusters), **told | options)
+        return super().for_world(world, cover=cover_for(world, cover, radius), **told | options)
 
     @property
     def width(self) -> float:
@@ -188,25 +187,16 @@ def true_transitions(world: Any, context: Context) -> FloatArray:
     return np.asarray(np.where(rows, world.mdp(context).transitions, 1.0 / world.space.states))
 
 
-def cover_for(
-    world: Environment, cover: str | Cover, radius: float | None = None, clusters: int | None = None
-) -> Cover:
-    """Return a cover by its name: "blind", "per_context", "per_ball" with a `radius`, or k-means "clusters".
-
-    The usual radius is 0.4, the usual number of clusters a quarter of the contexts.
-    """
+def cover_for(world: Environment, cover: str | Cover, radius: float | None = None) -> Cover:
+    """Return a cover by its name: "blind", "per_context", or "per_ball" with a `radius`, 0.4 by default."""
     instance_of("world", world, Environment)
     if isinstance(cover, Cover):
         return cover
-    one_of("cover", cover, ("blind", "per_context", "per_ball", "clusters"))
-    for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):
-        if value is not None and cover != owner:
-            raise ValueError(f"`{option}` must be left out for cover = {cover!r}")
-    if cover in ("blind", "per_context"):
+    one_of("cover", cover, ("blind", "per_context", "per_ball"))
+    if cover != "per_ball":
+        if radius is not None:
+            raise ValueError(f"`radius` must be left out for cover = {cover!r}")
         return Blind() if cover == "blind" else PerContext()
     if not isinstance(world.contexts[0], np.ndarray):
         raise ValueError(f"`cover` must be 'blind' or 'per_context' where contexts are labels, got {cover!r}")
-    if cover == "per_ball":
-        return PerBall(0.4 if radius is None else radius)
-    usual = max(2, len(world.contexts) // 4)
-    return PerCentre.by_means(world.contexts, count=usual if clusters is None else clusters)
+    return PerBall(0.4 if radius is None else radius)

@@ -3,23 +3,20 @@
 Blind        one cell for all contexts
 PerContext   one for each context
 PerBall      one for each Euclidean ball: the cover of Cover-Rmax (Modi, Jiang, Singh and Tewari, ALT 2018)
-PerCentre    one for each of some centres, given or found by k-means
 """
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
-from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.persistence import State, numbers, read_state
 from omg_cmdp.recipes.recipe import Made
-from omg_cmdp.validation import FloatArray, at_least_zero, float_table, frozen, listed, positive_integer
+from omg_cmdp.validation import FloatArray, at_least_zero, float_table, frozen
 
 
 class Cover(Made, abc.ABC):
@@ -128,26 +125,8 @@ class Blind(Cover):
         """Load nothing."""
 
 
-class _Points(Cover):
-    """A cover by the distances to its centres, (K, d)."""
-
-    _centres: FloatArray
-
-    @property
-    def centres(self) -> FloatArray:
-        """The centres, (K, d); read-only."""
-        return frozen(self._centres.view())
-
-    def __len__(self) -> int:
-        return len(self._centres)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the centres."""
-        return {"centres": self._centres.copy()}
-
-
 @final
-class PerBall(_Points):
+class PerBall(Cover):
     """Balls of one radius: a context belongs to the nearest, or becomes the centre of a new one if it is in none.
 
     Contexts are vectors, or numbers, at Euclidean distances.
@@ -165,6 +144,14 @@ class PerBall(_Points):
     def __init__(self, radius: float) -> None:
         self.radius = at_least_zero("radius", radius)
         self._centres = np.empty((0, 0))
+
+    @property
+    def centres(self) -> FloatArray:
+        """The centres, (K, d); read-only."""
+        return frozen(self._centres.view())
+
+    def __len__(self) -> int:
+        return len(self._centres)
 
     def __str__(self) -> str:
         return f"PerBall({self.radius})"
@@ -184,62 +171,13 @@ class PerBall(_Points):
             self._centres = np.array([*self._centres, _point(context)])
         return cell
 
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the centres."""
+        return {"centres": self._centres.copy()}
+
     def load_state(self, state: State) -> None:
         """Load the centres."""
         self._centres = numbers("centres", read_state(state), (None, None))
-
-
-@final
-class PerCentre(_Points):
-    """The nearest of some centres, in Euclidean distance: a fixed number of cells.
-
-    With centres from k-means this stands in for CECE (Hallak, Di Castro and Mannor, 2015), which is a different method:
-    there contexts are hidden, and what happens in episodes is clustered. Here contexts are observed.
-
-    Parameters
-    ----------
-    centres : array (K, d)
-        The centres.
-
-    >>> cover = PerCentre.by_means([[0.0], [0.2], [5.0], [5.2]], count=2)
-    >>> cover.centres.tolist(), cover.cell([4.0])
-    ([[0.1], [5.1]], 1)
-    """
-
-    def __init__(self, centres: ArrayLike) -> None:
-        self._centres = _points("centres", centres).copy()
-
-    @classmethod
-    def by_means(cls, contexts: Iterable[Context], *, count: int) -> PerCentre:
-        """Return the `count` clusters of a sample of contexts by Lloyd's algorithm.
-
-        It starts from the first of the sample and points far from each other (Gonzalez, 1985). Nothing is random.
-        """
-        sample = _points("contexts", listed("contexts", contexts))
-        if not positive_integer("count", count) <= len(np.unique(sample, axis=0)):
-            raise ValueError(f"`count` must be at most the number of different contexts, got {count}")
-        centres = sample[:1]
-        while len(centres) < count:
-            apart = np.min([_distances(sample, centre) for centre in centres], axis=0)
-            centres = np.vstack([centres, sample[apart.argmax()]])
-        for _ in range(1000):  # each round but the last lowers the sum of squares
-            nearest = np.argmin([_distances(sample, centre) for centre in centres], axis=0)
-            moved = [sample[nearest == k].mean(axis=0) if k in nearest else centres[k] for k in range(count)]
-            if np.array_equal(moved, centres):
-                break
-            centres = np.array(moved)
-        return cls(centres)
-
-    def __str__(self) -> str:
-        return f"PerCentre({len(self)} centres {fingerprint(self._centres)})"
-
-    def cell(self, context: Context) -> int:
-        """Return the nearest centre."""
-        return int(_distances(self._centres, context).argmin())
-
-    def load_state(self, state: State) -> None:
-        """Load the centres."""
-        self._centres = numbers("centres", read_state(state), self._centres.shape)
 
 
 def _text(context: Context, shape: tuple[int, ...] | None = None) -> str:
@@ -249,14 +187,6 @@ def _text(context: Context, shape: tuple[int, ...] | None = None) -> str:
         if context.dtype.kind not in "biuf" or context.shape != wanted or not np.isfinite(context).all():
             raise ValueError(f"`context` must be finite numbers of shape {wanted}, got {context!r:.60}")
     return context_to_json(context)
-
-
-def _points(name: str, values: ArrayLike) -> FloatArray:
-    """Return a table (N, d) of finite numbers."""
-    table = float_table(name, values)
-    if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
-        raise ValueError(f"`{name}` must be finite numbers of shape (N, d), got shape {table.shape}")
-    return table
 
 
 def _point(context: Context) -> FloatArray:

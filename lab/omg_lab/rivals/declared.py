@@ -25,7 +25,7 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.witnesses import Source, Witnesses
 from omg_cmdp.persistence import State, numbers, part_of
-from omg_cmdp.validation import FloatArray, instance_of, positive_number, real_number, seed_number
+from omg_cmdp.validation import FloatArray, instance_of, positive_number, real_number
 
 Given = TypeVar("Given")
 Kept = TypeVar("Kept")
@@ -69,11 +69,6 @@ class Option(Generic[Given, Kept]):
 def schedule(name: str, value: Tuned) -> Schedule:
     """Return a number, or a function of the episode, as a schedule."""
     return Schedule(value, name)
-
-
-def seed_value(name: str, value: int) -> int:
-    """Return a seed."""
-    return seed_number(value)
 
 
 def flag(name: str, value: bool) -> bool:
@@ -186,17 +181,6 @@ class ModelRival(Rival, ModelAgent):
         for name, oracle, kind in zip(("reward_oracle", "dynamics_oracle"), pair, self.needs, strict=True):
             instance_of(name, oracle, kind)
         ModelAgent.__init__(self, self.space, *pair, reward_range=self.reward_range, return_range=self.return_range)
-
-    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        super()._learn(trajectory, rewards)
-        self._follow_oracles()
-
-    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        super()._learn_rewards(trajectory, rewards)
-        self._follow_oracles()
-
-    def _follow_oracles(self) -> None:
-        """Renew what depends on the oracles' predictions: they have learned something."""
 
     def _learned(self) -> dict[str, NDArray[Any]]:
         return {**ModelAgent._learned(self), **Rival._learned(self)}

@@ -25,15 +25,15 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
-from omg_cmdp.mdp.bellman import ValueBounds, optimal_policy, value_bounds
-from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray
-from omg_lab.rivals.declared import ModelRival, Option, finite, seed_value
+from omg_cmdp.validation import FloatArray, whole_number
+from omg_lab.rivals.declared import ModelRival, Option, finite
+from omg_lab.rivals.hypotheses import Hypotheses
 
 
 @final
@@ -65,7 +65,7 @@ class FeelGoodThompson(ModelRival):
     dynamics_oracle: FiniteDynamics = dataclasses.field()
     _: dataclasses.KW_ONLY
     optimism: Option[float, float] = Option(finite, 0.1)
-    seed: Option[int, int] = Option(seed_value, 0)
+    seed: Option[int, int] = Option(whole_number, 0)
 
     needs = FiniteRewards, FiniteDynamics
     learned = ("value_sums",)
@@ -99,41 +99,17 @@ class FeelGoodThompson(ModelRival):
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, and add the optimal values of all pairs at the episode's context."""
-        values = self._optimal_values(trajectory.context)
+        values = self._kept.get(trajectory.context, self._optimal_values)
         super()._learn(trajectory, rewards)
         self._value_sums = self._value_sums + values if self._value_sums.size else values
 
     def _optimal_values(self, context: Context) -> FloatArray:
         """Return V*_{f,P}(context) of all pairs, (N, M)."""
-        rewards, dynamics, bounds = self.reward_oracle.functions, self.dynamics_oracle.functions, self.value_bounds
-        return self._kept.get(context, lambda c: optimal_values(self.space, rewards(c), dynamics(c), bounds))
+        rewards, transitions = self.reward_oracle.functions(context), self.dynamics_oracle.functions(context)
+        pairs = Hypotheses(self.space, rewards, transitions, self.value_bounds)
+        return pairs.starts.reshape(len(rewards), len(transitions))
 
     def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
         # An oracle has no losses before it learns, as the one of rewards has while all of them are still to come.
         sizes = [len(numbers(f"{part}/class_losses", state, (None,))) or None for part in ("reward", "dynamics")]
         return {"value_sums": numbers("value_sums", state, (sizes[0], sizes[1]))}
-
-
-def optimal_values(
-    space: Space, rewards: FloatArray, transitions: FloatArray, bounds: ValueBounds | None = None
-) -> FloatArray:
-    """Return V* (N, M) of all pairs of `rewards` (N, S, A) and `transitions` (M, S, A, S), or either with steps.
-
-    Values are clipped to `bounds`, by default those of rewards in [0, 1].
-
-    >>> space = Space(states=1, actions=2, horizon=3)
-    >>> optimal_values(space, np.array([[[0.0, 0.5]], [[1.0, 0.0]]]), np.ones((1, 1, 2, 1)))
-    array([[1.5],
-           [3. ]])
-    """
-    states, actions, horizon = space.states, space.actions, space.horizon
-    table = (states, actions)
-    gains = np.moveaxis(rewards.reshape(len(rewards), -1, *table), 0, -1)  # (steps, S, A, N)
-    gains = np.where(space.admissible[:, :, None], gains, -np.inf)
-    moves = np.moveaxis(transitions.reshape(len(transitions), -1, states * actions, states), 1, 0)  # (steps, M, S·A, S)
-    values = np.zeros((len(transitions), states, len(rewards)))
-    lows, highs = bounds or value_bounds(horizon)
-    for h in reversed(range(horizon)):
-        expected = (moves[h % len(moves)] @ values).reshape(len(transitions), *table, len(rewards))
-        values = np.clip((gains[h % len(gains)] + expected).max(axis=2), lows[h], highs[h])
-    return np.asarray((space.start @ values).T)

@@ -1,22 +1,20 @@
-"""All contexts that may come, and what an oracle predicts for each: for agents that ask what they would have done."""
+"""All contexts that may come: for agents that ask in each of them what they would have done."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar, final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, context_vectors, table_label, unchanging
+from omg_cmdp.contexts import Context, table_label, unchanging
 from omg_cmdp.fingerprints import fingerprint
-from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.finite.offline import Offline
 from omg_cmdp.persistence import State
 from omg_cmdp.records import context_rows
-from omg_cmdp.validation import FloatArray, instance_of
+from omg_cmdp.validation import FloatArray
 from omg_lab.rivals.declared import ModelRival, Option
 
 
@@ -56,19 +54,6 @@ def listed(name: str, contexts: Iterable[Context]) -> Listed:
     return Listed(contexts)
 
 
-def unit_features(world: Environment) -> tuple[Callable[[Context], FloatArray], int]:
-    """Return features of a world's contexts in the unit ball, and their length d: vectors, or one for each label."""
-    instance_of("world", world, Environment)
-    vectors = context_vectors(world.contexts)
-
-    def features(context: Context) -> FloatArray:
-        if isinstance(context, np.ndarray):
-            return np.asarray(context / max(1.0, float(np.linalg.norm(context))))
-        return np.asarray(vectors[world.contexts.index(context)])
-
-    return features, vectors.shape[1]
-
-
 def opening_actions(space: Space, number: int) -> FloatArray:
     """Return (S, A), one-hot: in every state the admissible action of this `number`, again from the first after all.
 
@@ -79,30 +64,6 @@ def opening_actions(space: Space, number: int) -> FloatArray:
     order = np.argsort(~space.admissible, axis=1, kind="stable")  # the admissible ones first
     chosen = order[np.arange(space.states), number % space.admissible.sum(axis=1)]
     return np.asarray(np.eye(space.actions)[chosen])
-
-
-@final
-class Predicted:
-    """What an oracle predicts for each of the contexts; it is asked again only when its fit has changed."""
-
-    def __init__(self, listed: Listed, oracle: RewardOracle | DynamicsOracle, tail: tuple[int, ...]) -> None:
-        self._contexts, self._oracle, self._tail = listed.contexts, oracle, tail
-        self._fit: FloatArray | None = None
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Ask for `tables`, (C, K, *tail), again, if the fit has changed."""
-        fit = self._oracle.parameters() if isinstance(self._oracle, Offline) else None
-        if fit is None or self._fit is None or not np.array_equal(fit, self._fit):
-            self.tables = np.stack([by_step(self._oracle.predict(each), self._tail) for each in self._contexts])
-        self._fit = fit
-
-
-def by_step(table: FloatArray, tail: tuple[int, ...]) -> FloatArray:
-    """Return `table` as (K, *tail), K = 1 if it has no steps."""
-    if table.shape[-len(tail) :] != tail:
-        raise ValueError(f"an oracle of these sizes must `predict` tables of shape {tail}, got {table.shape}")
-    return np.asarray(table if table.ndim > len(tail) else table[None])
 
 
 class Counterfactual(ModelRival):
@@ -117,18 +78,16 @@ class Counterfactual(ModelRival):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._counts = np.empty(0)  # (C, ...), 1 before the first round that counts
-        self._predicted: tuple[Predicted, ...] = ()
+        for context in self.contexts:
+            self.model(context)  # refuses one that the oracles do not know
 
-    def _follow_oracles(self) -> None:
-        for each in self._predicted:
-            each.refresh()
+    def _predicted(self, oracle: RewardOracle | DynamicsOracle, here: slice, *tail: int) -> FloatArray:
+        """Return what an oracle predicts for these contexts, (C, K, *tail), K = 1 if it has no steps."""
+        tables = np.stack([oracle.predict(each) for each in self.contexts.contexts[here]])
+        return tables.reshape(len(tables), -1, *tail)
 
     def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
         arrays = super()._read(state, episodes)
         if (least := arrays["counts"].min()) < 1.0:
             raise ValueError(f"`state` must hold counts of at least 1, got {least}")
         return arrays
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        super()._load_learned(state, episodes)
-        self._follow_oracles()

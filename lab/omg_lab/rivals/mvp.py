@@ -49,8 +49,6 @@ from omg_lab.rivals.declared import Option, numbers_of
 from omg_lab.rivals.ucbvi import BernsteinOptimist
 
 PUBLISHED = (460.0 / 9.0, 2.0 * math.sqrt(2.0), 544.0 / 9.0)
-PROVEN = (3.4, 2.0, 17.0)
-"""The constants of the proof above."""
 
 
 @final
@@ -62,7 +60,7 @@ class MVP(BernsteinOptimist):
     space : Space
         The states, actions and horizon.
     cover : Cover
-        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `PerCentre(centres)`.
+        Which contexts share a cell: `Blind()`, `PerContext()` or `PerBall(radius)`.
     scale : float
         A factor of the whole bonus, to be tuned; 1 by default.
     constants : tuple of three floats

@@ -36,11 +36,12 @@ import numpy as np
 from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.bellman import best_response, policy_values
 from omg_cmdp.mdp.occupancy import reachable_states
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.decision import Decision, Mixture
-from omg_cmdp.validation import FloatArray
-from omg_lab.rivals.declared import ModelRival, Option, schedule, seed_value
+from omg_cmdp.validation import FloatArray, whole_number
+from omg_lab.rivals.declared import ModelRival, Option, schedule
 
 compiled = Lazy("omg_lab.rivals.compiled.inverse_gap")
 
@@ -85,7 +86,7 @@ class PCIGW(ModelRival):
 
     gamma: Option[Tuned, Schedule] = Option(schedule, ROOT)
     _: dataclasses.KW_ONLY
-    seed: Option[int, int] = Option(seed_value, 0)
+    seed: Option[int, int] = Option(whole_number, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy drawn from the mixture, and the mixture."""
@@ -99,7 +100,13 @@ class PCIGW(ModelRival):
 
 def policy_cover(mdp: TabularMDP, gamma: float) -> PolicyCover:
     """Return, for every reachable (h, s, a), a policy that maximises q_h(s, a)/(2n + γ·gap); equal ones are merged."""
-    ways, gaps, plans = compiled.policy_cover(*mdp.raw, reachable_states(mdp), gamma)
+    transitions, rewards, start, admissible = mdp.raw
+    optimum, _ = best_response(mdp, rewards)
+    values, action_values = policy_values(mdp, optimum, rewards)
+    losses, greedy = values[:-1, :, None] - action_values, optimum.argmax(axis=2)
+    ways, gaps, plans = compiled.policy_cover(
+        transitions, start, admissible, losses, greedy, reachable_states(mdp), gamma
+    )
     different = {way.tobytes(): index for index, way in reversed(list(enumerate(ways)))}
     first = sorted(different.values())
     return PolicyCover(np.eye(mdp.actions)[ways[first]], gaps[first], plans)

@@ -79,7 +79,7 @@ class UCBVI(Hoeffding):
     space : Space
         The states, actions and horizon.
     cover : Cover
-        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `PerCentre(centres)`.
+        Which contexts share a cell: `Blind()`, `PerContext()` or `PerBall(radius)`.
     scale : float
         The constant c of the bonus, to be tuned: 1, the default, is the theory's; smaller ones such as 0.05 do better.
     delta : float

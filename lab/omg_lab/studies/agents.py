@@ -23,19 +23,8 @@ from omg_lab.studies.options import SUPPLIED, Options, options_of
 from omg_lab.studies.oracles import has_class, oracle_pair, usual_oracles
 from omg_lab.studies.outside.folder import Folder
 
-TUNABLE_RULES: dict[str, Callable[..., Any]] = {
-    "adaptive": agents.GainWeighted,
-    "uncertainty": agents.UncertaintyWeighted,
-}
-"""The exploration rules of OMG that have options."""
-RULE_OPTIONS: Options = {
-    name: default for rule in TUNABLE_RULES.values() for name, default in options_of(rule).items() if name != "seed"
-}
 SHARED = ("oracles", "return_range")
 """Options of agents that a world may set for all agents that have them; an agent's own come first."""
-
-UNKNOWN = "unknown"
-"""As the number of `episodes`: the agent is not told."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,11 +49,10 @@ def agent_options(make: Callable[..., Any]) -> Options:
         own = arguments_of(make.for_world)  # type: ignore[attr-defined]
         options |= {name: default for name, default in own.items() if name not in SUPPLIED}
     if "reward_oracle" in arguments or "dynamics_oracle" in arguments:
-        options["oracles"] = _assumed_oracles(make)
+        # What its paper assumes.
+        options["oracles"] = make.usual_oracles if isinstance(make, type) and issubclass(make, ModelAgent) else "finite"
     if "features" in arguments:
         del options["dimension"]
-    if make is agents.OMG:
-        options |= RULE_OPTIONS
     return options
 
 
@@ -78,12 +66,8 @@ def make_agent(make: Callable[..., Any], options: dict[str, Any], setting: Setti
         options |= {name: oracle for name, oracle in pair if name in arguments_of(make)}
     if options.get("return_range") == "world":
         options["return_range"] = world.paid_returns
-    if make is agents.OMG:
-        options |= _exploration(options, options.get("seed", setting.seed))
     given: dict[str, Any] = {"seed": setting.seed, "episodes": setting.episodes}
     given |= {name: _power(name, value) if isinstance(value, dict) else value for name, value in options.items()}
-    if given["episodes"] == UNKNOWN:
-        given["episodes"] = None
     build = make.for_world if _is_class(make) else functools.partial(build_for, make)  # type: ignore[attr-defined]
     agent: Agent = build(world, **given)
     return agent
@@ -93,30 +77,7 @@ def _is_class(make: Any) -> bool:
     return isinstance(make, type) and issubclass(make, Agent)
 
 
-def _assumed_oracles(make: Any) -> str:
-    """Return the oracles that an agent's paper assumes."""
-    if isinstance(make, type) and issubclass(make, ModelAgent):
-        return make.usual_oracles
-    return "finite"
-
-
 def _power(name: str, table: dict[str, Any]) -> agents.Power:
     if set(table) != {"scale", "exponent"}:
         raise ValueError(f"`{name}` must be a number or a table {{scale, exponent}}, got {table!r}")
     return agents.Power(**table)
-
-
-def _exploration(options: dict[str, Any], seed: Any) -> dict[str, Any]:
-    """Take the options of the exploration rule out of OMG's, and return the rule if there are any."""
-    gamma = options.get("gamma", "adaptive")
-    rule = TUNABLE_RULES.get(gamma) if isinstance(gamma, str) else None
-    mine = arguments_of(rule) if rule else {}
-    for name in [each for each in options if each in RULE_OPTIONS and each not in mine]:
-        owners = " or ".join(repr(named) for named, each in TUNABLE_RULES.items() if name in arguments_of(each))
-        raise ValueError(f"`{name}` must be left out unless gamma is {owners}, got gamma {gamma!r}")
-    given = {name: options.pop(name) for name in RULE_OPTIONS if name in options}
-    if rule is None or not given:
-        return {}
-    made = rule(**given | ({"seed": seed} if "seed" in mine else {}))
-    delta = options.get("delta", arguments_of(agents.OMG)["delta"])
-    return {"gamma": agents.Accounted(made, delta=delta) if isinstance(made, agents.GainWeighted) else made}

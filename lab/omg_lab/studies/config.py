@@ -10,10 +10,10 @@
 
     [worlds.NAME]  [adversaries.NAME]  [agents.NAME]     kind = "..." (by default NAME itself), and its options
 
-A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, which
-contexts a report is to `show` policies for, and the `state_names`, `action_names` and `feature_names` there. Before a
-plan is returned, everything is built once, and every agent answers a context and those to show: mistakes are found
-before anything runs. A kind `module:Name` is imported only because a file that the user has named says so.
+A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, and the
+`state_names`, `action_names` and `feature_names` there. Before a plan is returned, everything is built once, and every
+agent answers a context: mistakes are found before anything runs. A kind `module:Name` is imported only because a file
+that the user has named says so.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from omg_lab.studies.plan import TABLES, StudyPlan, slug
 
 SUPPLIED = ("seed", "episodes")
 """Options that a run supplies unless they are given."""
-OF_WORLDS = ("episodes", "delay", "show", *NAMED, *SHARED)
+OF_WORLDS = ("episodes", "delay", *NAMED, *SHARED)
 """Options of every world."""
 
 MOST_RUNS = 100_000
@@ -71,7 +71,7 @@ def load_plan(source: str, overrides: Sequence[Override] = ()) -> StudyPlan:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise FileError(f"{source}: {error}") from None
-    return read_plan(text, overrides, name=path.stem, file=source, folder=Folder.of(path))
+    return read_plan(text, overrides, name=path.stem, file=source, folder=Folder(path.resolve().parent))
 
 
 def read_plan(
@@ -236,10 +236,8 @@ def build_everything_once(plan: StudyPlan) -> None:
     first = plan.tasks()[0]
     for world in plan.worlds:
         with _blamed("worlds", world):
-            task = dataclasses.replace(first, world=world)
-            setting = task.setting()
+            setting = dataclasses.replace(first, world=world).setting()
             names_of(setting.world)
-            shown = task.chosen(setting.world)
         for adversary in plan.adversaries:
             with _blamed("adversaries", adversary, world):
                 two = [build_adversary(adversary.kind, adversary.options, setting) for _ in range(2)]
@@ -252,8 +250,7 @@ def build_everything_once(plan: StudyPlan) -> None:
                     check_fresh("agent", built, other)
                     check_fresh("reward oracle", built.reward_oracle, other.reward_oracle)
                     check_fresh("dynamics oracle", built.dynamics_oracle, other.dynamics_oracle)
-                for context in (setting.world.contexts[0], *shown):
-                    built.decide(context)
+                built.decide(setting.world.contexts[0])
 
 
 def _named_in(message: str, options: Mapping[str, Any]) -> Place:

@@ -36,5 +36,4 @@ def _write_csv(tables: Iterator[pyarrow.Table], path: Path) -> None:
         table = part.to_pandas()
         lists = {name: [json.dumps(entry.tolist()) for entry in table[name]] for name in LISTS if name in table}
         texts = {name: table[name].map(csv_cell) for name in TEXTS}
-        first = number == 0
-        table.assign(**lists, **texts).to_csv(path, mode="w" if first else "a", header=first, index=False)
+        table.assign(**lists, **texts).to_csv(path, mode="a" if number else "w", header=number == 0, index=False)

@@ -26,20 +26,21 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.building import arguments_of
-from omg_cmdp.contexts import Context, context_numbers, context_vectors, table_label
+from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
 from omg_cmdp.validation import FloatArray
 from omg_lab.rivals.cells import true_rewards, true_transitions
 from omg_lab.studies.options import check_options
 from omg_lab.studies.outside.folder import Folder, is_outside
+from omg_lab.worlds.features import Vectors, world_features
 
 OTHER_NAMES = {"Count": "counts", "Epoch": "epochs", "OfflineFinite": "offline", "OfflineLeastSquares": "least_squares"}
 """Kinds that are not called like their classes."""
@@ -193,24 +194,6 @@ def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str,
     return given
 
 
-Vectors = tuple[Callable[[Context], FloatArray], FloatArray]
-"""A map from contexts to vectors, and the vectors (C, d) of the world's contexts."""
-
-
-def world_features(world: Any) -> Vectors:
-    """Return the features of contexts: the world's own, a vector itself, those of records, or a unit vector each."""
-    if world.features is not None:
-        own = world.features
-        return own, np.array([own(context) for context in world.contexts], dtype=np.float64)
-    if isinstance(world.contexts[0], Mapping):
-        fitted = oracles.FeatureMap.fit(list(world.contexts))
-        return fitted, np.array([fitted(context) for context in world.contexts])
-    vectors = context_vectors(world.contexts)
-    if context_numbers(world.contexts[0]) is not None:
-        return _numbers, vectors
-    return _listed(world, vectors), vectors
-
-
 def world_mixture(world: Any) -> Vectors:
     """Return the features as weights of a mixture. A number c is ((c - low), (high - c))/(high - low).
 
@@ -231,16 +214,3 @@ def world_mixture(world: Any) -> Vectors:
         return np.array([share, 1.0 - share])
 
     return mixture, np.array([mixture(context) for context in world.contexts])
-
-
-def _numbers(context: Context) -> FloatArray:
-    found = context_numbers(context)
-    assert found is not None  # as the first of them, all are vectors
-    return found
-
-
-def _listed(world: Any, vectors: FloatArray) -> Callable[[Context], FloatArray]:
-    """Return the map from the contexts of a world to these vectors."""
-    labels = [table_label(context) for context in world.contexts]
-    place = {label: labels.index(label) for label in labels}
-    return lambda context: np.asarray(vectors[place[table_label(context)]])

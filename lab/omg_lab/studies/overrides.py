@@ -10,7 +10,7 @@ from omg_cmdp.documents import Document, FileError
 
 
 class Override(NamedTuple):
-    """A value that replaces one of the file, such as `--set agents.omg.floor=0.1` on the command line."""
+    """A value that replaces one of the file, such as `--set agents.omg.gamma=100` on the command line."""
 
     path: str
     """Names with dots between them."""

@@ -82,20 +82,6 @@ class Task:
             shared={name: options[name] for name in SHARED if name in options},
         )
 
-    def shown(self, world: Any) -> list[Context]:
-        """Return the contexts for which the policy at the end is kept: the world's option `show`, or some of all."""
-        return shown_contexts(world.contexts, self.world.options.get("show"))
-
-    def chosen(self, world: Any) -> list[Context]:
-        """Return the contexts that `show` lists, each of which the world must know; none if it is left out."""
-        listed = self.shown(world) if "show" in self.world.options else []
-        for context in [] if isinstance(world, SampledWorld) else listed:
-            try:
-                world.truth(context)
-            except (LookupError, TypeError, ValueError) as error:
-                raise ValueError(f"`show` must list contexts of the world, got {context!r:.60}: {error}") from None
-        return listed
-
     def start(self, observe: Callable[[Round], None] | None = None) -> Run:
         """Return the run at its beginning."""
         setting, noise = self.setting(), self._seed(self.adversary.name, "noise")

@@ -116,11 +116,13 @@ def load(directory: str | os.PathLike[str]) -> Results:
     results = _checked(store, plan)
     ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}
     finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY, "regret"])
+    # Columns in which every value may be missing.
+    numbers = {name: "float64" for name in (*SUMMED, *BOUNDS, *FURTHER) if name in finished}
     return Results(
         directory=Path(directory),
         configuration=plan.configuration(),
         provenance={**_UNKNOWN, **{name: value for name, value in study.items() if name != "configuration"}},
-        runs=finished.drop(columns=_ELSEWHERE, errors="ignore").astype(_types(finished)),
+        runs=finished.drop(columns=_ELSEWHERE, errors="ignore").astype(numbers),
         failed=pandas.DataFrame(ended["failed"], columns=["run", *_KEY, "error"]),
         parts={each["run"]: each["parts"] for each in ended["finished"]},
         policies={each["run"]: each["policies"] for each in ended["finished"]},
@@ -177,11 +179,6 @@ _ELSEWHERE = ["status", "error", "settings", "world_digest", "parts", "policies"
 """The fields of a result that are no columns of `Results.runs`."""
 _UNKNOWN = dict.fromkeys(("version", "commit", "date"), "unknown")
 _KEY = ("world", "adversary", "agent", "seed", "episodes")
-
-
-def _types(runs: pandas.DataFrame) -> dict[str, str]:
-    """Return the types of columns in which every value may be missing."""
-    return {name: "float64" for name in (*SUMMED, *BOUNDS, *FURTHER) if name in runs}
 
 
 class Audited(NamedTuple):

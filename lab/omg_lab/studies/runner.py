@@ -24,7 +24,7 @@ from omg_cmdp.runs.advice import advise
 from omg_cmdp.runs.sampled import SampledRun
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.constants import most_tuples
-from omg_lab.shown import Names, names_of, shown_cells
+from omg_lab.shown import Names, names_of, shown_cells, shown_contexts
 from omg_lab.studies.journal import SUMMED, TEXTS, Journal
 from omg_lab.studies.plan import StudyPlan, Task, world_digest
 from omg_lab.studies.store import StudyStore, UnwritableError
@@ -216,7 +216,7 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
         "regret_last_half": totals["regret"] - journal.half,
         **totals,
         "seconds": sum(seconds),
-        **_policies(task, run),
+        **_policies(run),
         "error": None,
         "ended": now(),
     }
@@ -229,10 +229,10 @@ def _widest(world: Any) -> float:
     return float(high - low)
 
 
-def _policies(task: Task, run: Run) -> dict[str, Any]:
+def _policies(run: Run) -> dict[str, Any]:
     """Return what the agent would do at the end for some contexts, and what states, actions and features are called."""
     world: Any = run.environment
-    contexts = task.shown(world)
+    contexts = shown_contexts(world.contexts)
     truths = [] if isinstance(run, SampledRun) else [world.truth(context) for context in contexts]
     steps, states = shown_cells(world.space, truths)
     told = [advise(run.agent, each, steps=steps, states=states) for each in contexts if len(states)]

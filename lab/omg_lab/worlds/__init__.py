@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from omg_lab.data.actg175 import ACTG175 as ACTG175
@@ -28,17 +27,14 @@ from omg_lab.worlds.softmax import SoftmaxWorld as SoftmaxWorld
 from omg_lab.worlds.treatment import TreatmentTrial as TreatmentTrial
 
 if TYPE_CHECKING:
-    from omg_lab.worlds.gymnasium.registered import WorldEnv as WorldEnv
-    from omg_lab.worlds.gymnasium.registered import register_gymnasium as register_gymnasium
+    from omg_lab.worlds.gymnasium.environment import WorldEnv as WorldEnv
 
-LATE = ("WorldEnv", "register_gymnasium")
-"""Names that need Gymnasium, imported on first use."""
-
-__all__ = sorted([*LATE, *(name for name, each in vars().items() if callable(each))])
+__all__ = sorted(["WorldEnv", *(name for name, each in vars().items() if callable(each))])
 
 
 def __getattr__(name: str) -> object:
-    if name not in LATE:
+    if name != "WorldEnv":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(importlib.import_module("omg_lab.worlds.gymnasium.registered"), name)
-    return found
+    from omg_lab.worlds.gymnasium.environment import WorldEnv  # on first use: it needs Gymnasium
+
+    return WorldEnv

@@ -6,7 +6,6 @@ Rewards                    The best arm pays .9, the others .5. Bernoulli.
 Transitions                None to speak of: a class of one.
 Class                      16 hypotheses on the best arms, one of them true; in every context each arm is best in N/A of
                            them, up to rounding.
-Dial                       towards means of the other arms uniform in [.5, .9], drawn for each context.
 
 With a fixed gap the regret of a good agent grows like the logarithm of T, at best by Σ Δ/kl(.5, .9) = 9·.4/.51 = 7.0
 for each factor e, in every context (Lai and Robbins, 1985).
@@ -43,7 +42,7 @@ class Arms(OneState):
     misspecification : float
         The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
     seed : int
-        Draws the structure: the class, its true member and what the dial moves towards.
+        Draws the structure: the class and its true member.
 
     >>> world = Arms()
     >>> float(world.mdp(1).rewards[0, world.best_arms[1]])
@@ -57,19 +56,13 @@ class Arms(OneState):
     def _draw(self) -> None:
         count, actions, size = self.context_count, self.actions, self.reward_class_size
         self.space, self.contexts = Space(states=1, actions=actions, horizon=1), tuple(range(count))
-        for_rewards, outside = streams(self.seed, 2)
+        (for_rewards,) = streams(self.seed, 1)
         self.reward_index = int(for_rewards.integers(size))
         self._best = shuffled(for_rewards, for_rewards.permutation(actions)[np.arange(size) % actions], (count,))
         # Labels have different arms as long as there are enough, so that the context matters.
         self._best[self.reward_index] = self.best_arms = for_rewards.permutation(actions)[np.arange(count) % actions]
-        self._outside = outside.uniform(OTHER, BEST, size=(count, actions))
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, 1, A) under every hypothesis."""
         best = self._best[:, self._label(context), None, None]
         return np.where(best == np.arange(self.space.actions), BEST, OTHER)
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        rewards = self._outside[[context]].copy()
-        rewards[0, self.best_arms[context]] = BEST
-        return rewards

@@ -5,7 +5,8 @@ With ε the dial `misspecification`, f_i and P_j the class, i* and j* drawn with
     rewards      f*(c) = (1-ε)·f_{i*}(c) + ε·g(c)
     transitions  P*(c) = (1-ε)·P_{j*}(c) + ε·Q(c)
 
-g and Q lie outside the class. At ε = 0 the truth is a member of it, bit for bit.
+g and Q are the means of the class, Σ f_i/N and Σ P_j/M, if a world says nothing else: a truth that is less decided than
+any function of its class. What is known, a class of one, does not move. At ε = 0 the truth is a member, bit for bit.
 """
 
 from __future__ import annotations
@@ -105,9 +106,9 @@ class World(ContextualMDP):
     def mdp(self, context: Context) -> TabularMDP:
         """Return the true MDP of `context`."""
         transitions, rewards = self._transition_member(context), self._reward_member(context)
-        if self.misspecification:
-            transitions = self._moved(transitions, self._outside_transitions(context))
-            rewards = self._moved(rewards, self._outside_rewards(context))
+        if share := self.misspecification:
+            transitions = transitions + share * (self._outside_transitions(context) - transitions)
+            rewards = rewards + share * (self._outside_rewards(context) - rewards)
         return self.space.mdp(transitions=transitions, rewards=rewards)
 
     def _reward_member(self, context: Context) -> FloatArray:
@@ -116,17 +117,13 @@ class World(ContextualMDP):
     def _transition_member(self, context: Context) -> FloatArray:
         return np.asarray(self.transition_functions(context)[self.transition_index])
 
-    def _outside_rewards(self, context: Context) -> FloatArray | None:
-        """Return g(context), (S, A); None where the dial leaves the rewards alone."""
-        return None
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        """Return g(context), (S, A)."""
+        return np.asarray(self.reward_functions(context).mean(axis=0))
 
-    def _outside_transitions(self, context: Context) -> FloatArray | None:
-        """Return Q(context), (S, A, S); None where the dial leaves the transitions alone."""
-        return None
-
-    def _moved(self, inside: FloatArray, outside: FloatArray | None) -> FloatArray:
-        share = self.misspecification
-        return inside if outside is None else (1.0 - share) * inside + share * outside
+    def _outside_transitions(self, context: Context) -> FloatArray:
+        """Return Q(context), (S, A, S)."""
+        return np.asarray(self.transition_functions(context).mean(axis=0))
 
 
 class Noiseless(World):
@@ -144,9 +141,6 @@ class OneState(World):
         """Return the transitions (1, 1, A, 1)."""
         return np.ones((1, 1, self.reward_functions(context).shape[-1], 1))  # which refuses what is no context
 
-    def _outside_transitions(self, context: Context) -> None:
-        return None
-
 
 class Waves(World):
     """A world of vectors whose dial moves towards tables outside of all classes.
@@ -163,7 +157,7 @@ class Waves(World):
     def _outside_rewards(self, context: Context) -> FloatArray:
         return np.asarray(0.5 + 0.5 * np.sin(self._reward_waves @ context))
 
-    def _outside_transitions(self, context: Context) -> FloatArray | None:
+    def _outside_transitions(self, context: Context) -> FloatArray:
         return softmax(2.0 * np.sin(self._transition_waves @ context))
 
 

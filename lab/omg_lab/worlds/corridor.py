@@ -10,7 +10,6 @@ Transitions  The right action leads on with probability 1 - slip = .95, and else
 Rewards      1 for the step at the end, else 0; without noise, and known: a class of one.
 Class        16 books of right actions, one of them true; in every context and position each action is right in 1/A of
              them, up to rounding.
-Dial         towards actions that lead on with probabilities uniform in [slip, 1 - slip].
 
 A value is the probability to go n steps on in a row, once within H - 1 steps: for the best policy that of a run of n
 successes in H - 1 coins of probability 1 - slip. An episode earns 1 at most.
@@ -49,7 +48,7 @@ class Corridor(Noiseless):
     misspecification : float
         The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
     seed : int
-        Draws the structure: the class, its true member and what the dial moves towards.
+        Draws the structure: the class and its true member.
 
     >>> round(Corridor(states=4, horizon=3).optimal_value(0), 4)  # 0.95²
     0.9025
@@ -72,11 +71,9 @@ class Corridor(Noiseless):
         admissible[length:, 1:] = False
         self.space = Space(states=self.states, actions=actions, horizon=self.horizon, admissible=admissible)
         self.contexts = tuple(range(count))
-        for_transitions, outside = streams(self.seed, 2)
+        (for_transitions,) = streams(self.seed, 1)
         self.transition_index = int(for_transitions.integers(books))
         self._right = shuffled(for_transitions, np.arange(books) % actions, (count, length))
-        low, high = sorted((self.slip, 1.0 - self.slip))
-        self._worn = outside.uniform(low, high, size=(1, count, length, actions))
         self.support = self._transition_tables(np.full((1, length, actions), 0.5))[0] > 0.0
 
     def reward_functions(self, context: Context) -> FloatArray:
@@ -90,9 +87,6 @@ class Corridor(Noiseless):
         """Return the transitions (M, S, A, S) under every book of right actions."""
         right = self._right[:, self._label(context), :, None] == np.arange(self.space.actions)
         return self._transition_tables(np.where(right, 1.0 - self.slip, self.slip))
-
-    def _outside_transitions(self, context: Context) -> FloatArray:
-        return np.asarray(self._transition_tables(self._worn[:, context])[0])
 
     def _transition_tables(self, on: FloatArray) -> FloatArray:
         """Return (M, S, A, S) for actions that lead on with probabilities `on` (M, n, A)."""

@@ -8,7 +8,6 @@ Transitions                Random rows, uniform on the simplex, that depend on s
                            context; they are known, a class of one.
 Class                      32 hypotheses on where the risky arms are good, one of them true; for every context, state
                            and arm, 30 % of them, rounded up, call it good.
-Dial                       towards risky arms that pay uniformly drawn means in [.1, .95].
 
 In the mean model of the class a risky arm pays .1 + .85·10/32 = .37 in every state, and the safe arm .5. All states are
 then worth the same, and the best plan is the safe arm everywhere. Its rewards are the same under every hypothesis, so
@@ -32,21 +31,14 @@ SAFE, GOOD, BAD = 0.5, 0.95, 0.1
 
 
 class SafeArm(World):
-    """A world whose action 0 is safe; `_risky` (N, C, S, A - 1) are the means of the others, `_outside` the dial's."""
+    """A world whose action 0 is safe; `_risky` (N, C, S, A - 1) are the means of the others."""
 
     _risky: FloatArray
-    _outside: FloatArray
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, S, A) under every hypothesis."""
-        return _with_safe_arm(self._risky[:, self._label(context)])
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.asarray(_with_safe_arm(self._outside[:, context])[0])
-
-
-def _with_safe_arm(risky: FloatArray) -> FloatArray:
-    return np.concatenate([np.full((*risky.shape[:2], 1), SAFE), risky], axis=-1)
+        risky = self._risky[:, self._label(context)]
+        return np.concatenate([np.full((*risky.shape[:2], 1), SAFE), risky], axis=-1)
 
 
 @final
@@ -69,7 +61,7 @@ class Decoy(SafeArm):
     misspecification : float
         The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
     seed : int
-        Draws the structure: the class, its true member and what the dial moves towards.
+        Draws the structure: the class and its true member.
 
     >>> world = Decoy()
     >>> world.reward_functions(0).mean(axis=0).round(2)[0]  # the prior mean
@@ -87,13 +79,12 @@ class Decoy(SafeArm):
         states, actions, size = self.states, integer("actions", self.actions, 2), self.reward_class_size
         self.space = Space(states=states, actions=actions, horizon=self.horizon)
         self.contexts = tuple(range(self.context_count))
-        for_rewards, for_transitions, outside = streams(self.seed, 3)
+        for_rewards, for_transitions = streams(self.seed, 2)
         self.reward_index = int(for_rewards.integers(size))
         good = np.arange(size) < math.ceil(size * fraction("good_share", self.good_share))
         cells = (self.context_count, states, actions - 1)
         self._risky = np.where(shuffled(for_rewards, good, cells), GOOD, BAD)
         self._known = for_transitions.dirichlet(np.ones(states), size=(1, states, actions))
-        self._outside = outside.uniform(BAD, GOOD, size=(1, *cells))
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (1, S, A, S), which is known."""

@@ -12,8 +12,6 @@ Rewards      .01/n for turning back, 1 for diving on at the last column, else 0;
              to a regret.
 Class        16 books of names, for the rewards and for the transitions; the same one is true in both. In every context
              and column half of them call an action the dive, up to rounding.
-Dial         towards choppy water: a probability to the right, uniform in [slip, 1 - slip], for every context, column
-             and action, and rewards uniform in [0, .01/n] but for the treasure. At slip 0 every book excludes that.
 
 Without slip only one sequence of moves in 2ⁿ finds the treasure, and all others look better until it is found:
 V* = 1 by n dives, and 0.01 for an agent that never dives.
@@ -52,7 +50,7 @@ class DeepSea(Noiseless):
     misspecification : float
         The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
     seed : int
-        Draws the structure: the class, its true member and what the dial moves towards.
+        Draws the structure: the class and its true member.
 
     >>> sea = DeepSea(states=7)
     >>> sea.optimal_value(0)
@@ -68,13 +66,10 @@ class DeepSea(Noiseless):
         size, count = integer("states", self.states, 2), self.context_count
         self.slip, self.change = fraction("slip", self.slip), CHANGE / size
         self.space, self.contexts = Space(states=size, actions=2, horizon=size), tuple(range(count))
-        for_names, outside = streams(self.seed, 2)
+        (for_names,) = streams(self.seed, 1)
         self.reward_index = self.transition_index = int(for_names.integers(self.class_size))
         dives = shuffled(for_names, np.arange(self.class_size) % 2, (count, size))
         self._dives = dives[..., None] == np.arange(2)
-        low, high = sorted((self.slip, 1.0 - self.slip))
-        self._choppy = outside.uniform(low, high, size=(1, count, size, 2))
-        self._scattered = outside.uniform(0.0, self.change, size=(count, size, 2))
         self.support = self._transition_tables(np.full((1, size, 2), 0.5))[0] > 0.0
         # An agent that turns back and slips is paid, and still on the way.
         self.return_range = (0.0, 1.0 + (size - 1) * self.change)
@@ -90,14 +85,6 @@ class DeepSea(Noiseless):
         """Return the transitions (M, S, A, S) under every book of names."""
         dives = self._dives[:, self._label(context)]
         return self._transition_tables(np.where(dives, 1.0 - self.slip, self.slip))
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        rewards = self._scattered[context].copy()
-        rewards[-1] = self._reward_member(context)[-1]
-        return rewards
-
-    def _outside_transitions(self, context: Context) -> FloatArray:
-        return np.asarray(self._transition_tables(self._choppy[:, context])[0])
 
     def _transition_tables(self, on: FloatArray) -> FloatArray:
         """Return (M, S, A, S) for actions that lead on with probabilities `on` (M, S, A)."""

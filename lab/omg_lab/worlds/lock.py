@@ -10,8 +10,6 @@ Rewards      The exit pays .25 at any position, every action in the open state 1
              not Bernoulli, and known: a class of one.
 Class        32 books of codes, one of them true; in every context and position each key is right in N/K of them, up to
              rounding.
-Dial         towards keys that lead on with probabilities uniform in [slip, 1 - slip], drawn for each context, position
-             and key: the keys are worn, and none is right.
 
 The optimal policy opens every lock, and its value is (1 - slip)^n = .81. In the mean model of the class a key leads on
 with probability p <= slip + (1 - 2·slip)·⌈N/K⌉/N = .36, and p² = .13 is below the exit's .25. For n >= 2 the best plan
@@ -55,7 +53,7 @@ class CombinationLock(Noiseless):
     misspecification : float
         The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
     seed : int
-        Draws the structure: the class, its true member and what the dial moves towards.
+        Draws the structure: the class and its true member.
 
     >>> lock = CombinationLock()
     >>> round(lock.optimal_value(0), 3)  # 0.95⁴
@@ -76,11 +74,9 @@ class CombinationLock(Noiseless):
         count, books = self.context_count, self.transition_class_size
         self.space = Space(states=self.states, actions=self.actions, horizon=positions + 1)
         self.contexts = tuple(range(count))
-        for_transitions, outside = streams(self.seed, 2)
+        (for_transitions,) = streams(self.seed, 1)
         self.transition_index = int(for_transitions.integers(books))
         self._codes = shuffled(for_transitions, np.arange(books) % keys, (count, positions))
-        low, high = sorted((self.slip, 1.0 - self.slip))
-        self._worn = outside.uniform(low, high, size=(count, positions, keys))
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (1, S, A), which are known."""
@@ -94,13 +90,7 @@ class CombinationLock(Noiseless):
         """Return the transitions (M, S, A, S) under every book of codes."""
         codes = self._codes[:, self._label(context)]
         right = codes[:, :, None] == np.arange(self.keys)
-        return self._transition_tables(np.where(right, 1.0 - self.slip, self.slip))
-
-    def _outside_transitions(self, context: Context) -> FloatArray:
-        return np.asarray(self._transition_tables(self._worn[None, context])[0])
-
-    def _transition_tables(self, advance: FloatArray) -> FloatArray:
-        """Return (M, S, A, S) for keys that lead on with probabilities `advance` (M, n, K)."""
+        advance = np.where(right, 1.0 - self.slip, self.slip)
         tables = np.zeros((len(advance), self.space.states, self.space.actions, self.space.states))
         for position in range(self.positions):
             tables[:, position, :-1, position + 1] = advance[:, position]

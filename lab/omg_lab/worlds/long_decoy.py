@@ -7,7 +7,6 @@ Contexts     2 labels; the risky action is good in half of them, up to rounding.
 Transitions  None to speak of: a class of one.
 Rewards      Safe .5; risky .6 where it is good, and .1 where it is not. Bernoulli.
 Class        16 hypotheses on where risky is good, one of them true; in every context half of them, up to rounding.
-Dial         towards risky means drawn for each context, uniform between the true one and the middle, .35.
 
 An agent that stays safe loses .1·H in every episode of a good context, and one that takes the risk in a bad one .4·H in
 one episode: a wrong estimate of one mean costs H times what it costs in a bandit, and one step is enough to learn from.
@@ -45,7 +44,7 @@ class LongDecoy(SafeArm, OneState):
     misspecification : float
         The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
     seed : int
-        Draws the structure: the class, its true member and what the dial moves towards.
+        Draws the structure: the class and its true member.
 
     >>> world = LongDecoy(horizon=100)
     >>> sorted(round(world.optimal_value(context), 9) for context in world.contexts)
@@ -59,11 +58,8 @@ class LongDecoy(SafeArm, OneState):
     def _draw(self) -> None:
         count, size = self.context_count, self.reward_class_size
         self.space, self.contexts = Space(states=1, actions=2, horizon=self.horizon), tuple(range(count))
-        for_rewards, outside = streams(self.seed, 2)
+        (for_rewards,) = streams(self.seed, 1)
         self.reward_index = int(for_rewards.integers(size))
         hypotheses = shuffled(for_rewards, np.arange(size) % 2 == 0, (count,))
         hypotheses[self.reward_index] = self.good = for_rewards.permutation(np.arange(count) % 2 == 0)
-        risky, middle = np.where(hypotheses, GOOD, BAD), (GOOD + BAD) / 2
-        true = risky[self.reward_index]
-        self._risky = risky[:, :, None, None]
-        self._outside = (true + outside.random(count) * (middle - true))[None, :, None, None]
+        self._risky = np.where(hypotheses, GOOD, BAD)[:, :, None, None]

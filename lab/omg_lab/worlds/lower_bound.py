@@ -8,8 +8,6 @@ Rewards                    ½ + Δ·1[a = a*(c, s)], Bernoulli, with a* uniform 
 Class                      All functions of this form: a product, A hypotheses "the good action is g" for each context
                            and state, A^(dS) in all. `reward_functions(c)[g]` has the good action g in every state;
                            an oracle must keep weights for each (c, s) separately.
-Dial                       towards means ½ + Δ·u of the other actions, with u uniform in [0, 1], drawn for each context,
-                           state and action.
 
 Beyond the first step these are d·(S-1) bandits, each played T·(H-1)/(d·(S-1)) times on average, and a gap Δ cannot be
 detected in so few plays: the regret of any agent is, for some a*, at least a constant times √(d·S·A·T·H). The bandit
@@ -47,7 +45,7 @@ class LowerBound(World):
     misspecification : float
         The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
     seed : int
-        Draws the structure: the class, its true member and what the dial moves towards.
+        Draws the structure: the class and its true member.
 
     >>> world = LowerBound(episodes=10_000)
     >>> round(world.gap, 4)
@@ -63,18 +61,14 @@ class LowerBound(World):
     episodes: int = 3000
 
     def _draw(self) -> None:
-        states, actions, count = (
-            integer("states", self.states, 2),
-            integer("actions", self.actions, 2),
-            self.context_count,
-        )
+        states, actions = integer("states", self.states, 2), integer("actions", self.actions, 2)
+        count = self.context_count
         self.space = Space(states=states, actions=actions, horizon=integer("horizon", self.horizon, 2))
         self.contexts = tuple(range(count))
         plays = self.episodes * (self.horizon - 1)
         self.gap = min(0.25, 0.5 * math.sqrt(actions * count * (states - 1) / plays))
-        for_rewards, outside = streams(self.seed, 2)
+        (for_rewards,) = streams(self.seed, 1)
         self.good_actions = for_rewards.integers(actions, size=(count, states))
-        self._outside = outside.random(size=(count, states, actions))
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return (A, S, A): entry g says that the good action is g."""
@@ -94,6 +88,3 @@ class LowerBound(World):
         """Return the rewards with the good action a*(context, s) in every state s."""
         good = self.good_actions[self._label(context)]
         return np.asarray(self.reward_functions(context)[good, np.arange(self.space.states)])
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.maximum(self._reward_member(context), 0.5 + self.gap * self._outside[context])

@@ -10,8 +10,6 @@ Transitions  A desk leads back to the hub. The door leads to a state of the room
 Rewards      The good desk pays .7, the other one .55, the door and the room nothing; Bernoulli.
 Class        16 hypotheses on the good desks, half of them for each desk up to rounding, and 16 on the moves in the
              room; one of each is true.
-Dial         towards desks that pay uniformly drawn means in [.55, .7], and moves in the room that depend on the
-             context.
 
 The best policy works at the good desk and never sees the room: V* = .7·H. Of the 3·(n + 1) pairs of a context two
 decide. The 3n rows of the room are what is hardest to learn, and worth nothing; an agent that is told the rewards need
@@ -56,7 +54,7 @@ class NoisyRoom(World):
     misspecification : float
         The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
     seed : int
-        Draws the structure: the class, its true member and what the dial moves towards.
+        Draws the structure: the class and its true member.
 
     >>> room = NoisyRoom()
     >>> round(room.optimal_value(0), 9), room.space.states
@@ -76,44 +74,29 @@ class NoisyRoom(World):
         self.exit = fraction("exit", self.exit)
         self.space = Space(states=1 + size, actions=3, horizon=self.horizon)
         self.contexts = tuple(range(count))
-        for_rewards, for_transitions, outside = streams(self.seed, 3)
+        for_rewards, for_transitions = streams(self.seed, 2)
         self.reward_index = int(for_rewards.integers(functions))
         self.transition_index = int(for_transitions.integers(tables))
         good = shuffled(for_rewards, np.arange(functions) % 2, (count,))
         good[self.reward_index] = self.good_desks = for_rewards.permutation(np.arange(count) % 2)
         self._desks = np.where(good[..., None] == np.arange(2), GOOD, OTHER)
         self._moves = for_transitions.dirichlet(np.ones(size), size=(tables, size, 3))
-        self._outside_desks = outside.uniform(OTHER, GOOD, size=(1, count, 2))
-        self._outside_moves = outside.dirichlet(np.ones(size), size=(1, count, size, 3))
         self.support = np.ones((1 + size, 3, 1 + size), dtype=np.bool_)
         self.support[0, DESKS, 1:], self.support[0, DOOR, 0] = False, False
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, S, A) under every hypothesis on the good desk."""
-        return self._rewards(self._desks[:, self._label(context)])
-
-    def transition_functions(self, context: Context) -> FloatArray:
-        """Return the transitions (M, S, A, S) under every hypothesis on the moves."""
-        self._label(context)
-        return self._transition_tables(self._moves)
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.asarray(self._rewards(self._outside_desks[:, context])[0])
-
-    def _outside_transitions(self, context: Context) -> FloatArray:
-        return np.asarray(self._transition_tables(self._outside_moves[:, context])[0])
-
-    def _rewards(self, desks: FloatArray) -> FloatArray:
-        """Return (N, S, A) for desks (N, 2)."""
+        desks = self._desks[:, self._label(context)]
         rewards = np.zeros((len(desks), self.space.states, 3))
         rewards[:, 0, DESKS] = desks
         return rewards
 
-    def _transition_tables(self, moves: FloatArray) -> FloatArray:
-        """Return (M, S, A, S) for moves in the room (M, n, 3, n)."""
-        tables = np.zeros((len(moves), self.space.states, 3, self.space.states))
+    def transition_functions(self, context: Context) -> FloatArray:
+        """Return the transitions (M, S, A, S) under every hypothesis on the moves."""
+        self._label(context)
+        tables = np.zeros((len(self._moves), self.space.states, 3, self.space.states))
         tables[:, 0, DESKS, 0] = 1.0
         tables[:, 0, DOOR, 1:] = 1.0 / (self.space.states - 1)
         tables[:, 1:, :, 0] = self.exit
-        tables[:, 1:, :, 1:] = (1.0 - self.exit) * moves
+        tables[:, 1:, :, 1:] = (1.0 - self.exit) * self._moves
         return tables

@@ -157,7 +157,7 @@ def test_the_best_function_of_all_loses_no_more_than_that_of_any_class(world):
 def test_nothing_is_shown_by_an_oracle_that_praises_itself():
     """It never learns, says that its loss is the best, its bound 1 and its class at no distance from the truth."""
     decoy = Decoy(states=3, actions=3)
-    audit, agent = Audit(replan=False), omg.OMG(decoy.space, IdleRewards(), IdleDynamics(), "uncertainty")
+    audit, agent = Audit(), omg.OMG(decoy.space, IdleRewards(), IdleDynamics(), "uncertainty")
     ledger = omg.simulate(decoy, omg.adversaries.IID(decoy.contexts), agent, 100, observe=audit)
     assert ledger.regret.mean() > 0.1  # of 4 that can be earned
     rows = {row.name: row.verdict for row in audit.rows()}

@@ -221,7 +221,7 @@ def test_a_certificate_that_is_too_small_is_caught(rng, factor):
 
 @pytest.mark.parametrize("spoilt", ["policy", "gamma", "weights", "occupancy", "model"])
 def test_a_decision_that_is_not_what_it_says_is_caught(rng, spoilt):
-    audit = Audit(replan=False)
+    audit = Audit()
     for episode in range(20):
         truth, model = random_pair(rng, states=3, actions=3, horizon=3, kernel="dense", masked=False)
         decision = planned(rng, model, 100.0, None)

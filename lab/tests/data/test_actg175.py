@@ -248,5 +248,5 @@ def test_without_the_table_one_is_told_what_to_install(monkeypatch, files):
         return files
 
     monkeypatch.setattr(importlib.metadata, "files", found)
-    with pytest.raises(ImportError, match=r"pip install 'lifelines"):
+    with pytest.raises(ImportError, match=r"pip install './lab\[actg175\]'"):
         ACTG175()

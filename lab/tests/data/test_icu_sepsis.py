@@ -187,7 +187,7 @@ def test_without_the_package_one_is_told_what_to_install(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "files", absent)
-    with pytest.raises(ImportError, match=r"pip install 'icu-sepsis"):
+    with pytest.raises(ImportError, match=r"pip install './lab\[icu-sepsis\]'"):
         ICUSepsis()
 
 

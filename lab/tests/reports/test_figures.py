@@ -49,8 +49,7 @@ def test_no_two_of_thirty_agents_look_alike():
 def test_every_figure_has_a_title_a_caption_and_the_focus_in_it(world):
     drawn = drawn_once(world)
     assert [figure.name.rpartition("-")[2] for figure in drawn] == [
-        *("totals", "regret"),
-        *("exploration", "errors"),
+        *("totals", "regret", "errors"),
     ]
     assert all(figure.title and ("omg" in figure.caption) for figure in drawn[1:])
 
@@ -157,7 +156,7 @@ def test_errors_stay_under_what_the_oracles_bounds_allow_and_known_dynamics_have
     each = scenario()
     for name in agent_figures.ERRORS:
         assert each.curves("omg", f"cumulative_{name}")[1].max() <= getattr(each.theory, name)
-    assert "The transitions of this world are known" in drawn_once("decoy")[3].caption
+    assert "The transitions of this world are known" in drawn_once("decoy")[2].caption
 
 
 def test_an_agent_without_a_model_has_no_figures_about_it():

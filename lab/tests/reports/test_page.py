@@ -14,7 +14,7 @@ import pytest
 
 from lab.tests.studies.examples import changed, results_of, run_study
 from omg_lab.reports.page import _origin, write_report
-from omg_lab.reports.scenarios import Scenario, Together, scenarios
+from omg_lab.reports.scenarios import Scenario, scenarios
 from omg_lab.reports.sentences import chance_or_not, exploring_pays, headline, title, where_exploring_pays
 from omg_lab.reports.tables import ReportTable, agents_table, cell, comparisons_table
 from omg_lab.reports.words import render, say
@@ -128,11 +128,10 @@ def test_rows_of_figures_are_full_wherever_they_are_set_side_by_side(page):
 
 def test_each_figure_is_there_as_pdf_and_each_table_as_csv(folder):
     figures = {path.name for path in (folder / "figures").iterdir()}
-    parts = ("totals", "regret", "exploration", "errors", *(f"policy-{x}" for x in "abc"))
+    parts = ("totals", "regret", "errors", *(f"policy-{x}" for x in "abc"))
     assert figures == {f"{world}--iid-{part}.pdf" for world in ("treatment", "decoy") for part in parts}
     tables = {path.name for path in (folder / "tables").iterdir()}
-    names = ["overview-agents"]
-    names += [
+    names = [
         f"{world}--iid-{part}" for world in ("treatment", "decoy") for part in ("agents", "comparisons", "policies")
     ]
     assert tables == {f"{name}.csv" for name in names}
@@ -301,14 +300,6 @@ def test_without_a_bound_averages_are_not_compared():
         assert "their means are not compared" in headline(unknown)
         assert "Averages are not tested" in chance_or_not(unknown)
         assert shown(comparisons_table(unknown, unknown.pairs.values()))["better on average"] == ["not tested"]
-
-
-def test_totals_are_summed_over_contests_seed_by_seed():
-    found = scenarios(results_of())
-    table = Together.of(found).finals
-    for agent in table:
-        assert np.allclose(table[agent], found[0].finals[agent] + found[1].finals[agent])
-    assert table.mean().is_monotonic_increasing
 
 
 def test_a_table_shows_comparisons_with_the_focus():

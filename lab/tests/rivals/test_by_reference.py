@@ -11,9 +11,9 @@ import pytest
 from lab.tests.rivals.test_restore import CONTEXTS, LINES, bits, call_of, taught
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_lab.rivals import Cover, PerBall, PerCentre
+from omg_lab.rivals import Cover, PerBall
+from omg_lab.rivals.hypotheses import Hypotheses
 from omg_lab.rivals.listed import Listed
-from omg_lab.rivals.pac.hypotheses import Hypotheses
 
 TAKEN = {"policy", "decide", "model", "best_policy"}
 """Methods of every agent."""
@@ -95,12 +95,6 @@ def test_what_a_rival_was_given_may_change_afterwards(kind):
 
 
 def test_a_cover_has_centres_of_its_own():
-    centres = np.array([[0.0, 0.0], [1.0, 1.0]])
-    cover = PerCentre(centres)
-    centres[:] = 9.0
-    assert cover.cell([0.9, 0.9]) == 1
-    with pytest.raises(ValueError, match="read-only"):
-        cover.centres[:] = 9.0
     ball, context = PerBall(0.5), np.zeros(2)
     ball.open(context)
     context[:] = 9.0

@@ -10,13 +10,20 @@ from library.tests.agents.models import an_episode
 from omg_cmdp import Space, Trajectory, optimal_policy, oracles, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import PosteriorSampling
+from omg_cmdp.mdp.bellman import value_bounds
 from omg_lab.rivals import FeelGoodThompson
-from omg_lab.rivals.feel_good import optimal_values
+from omg_lab.rivals.hypotheses import Hypotheses
 from omg_lab.worlds import Decoy, SoftmaxWorld
 
 
 def agent_on(space="plain", **more):
     return FeelGoodThompson(SPACES[space], *ORACLES["finite"][1](), **more)
+
+
+def optimal_values(space, rewards, transitions):
+    """Return the optimal values of all pairs, (N, M)."""
+    pairs = Hypotheses(space, rewards, transitions, value_bounds(space.horizon))
+    return pairs.starts.reshape(len(rewards), len(transitions))
 
 
 def trained(agent, rng, episodes=12):

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from lab.tests.rivals.catalogue import BANDITS, KINDS, ONE_STEP, OWN_STATISTICS
-from library.tests.agents.catalogue import DIMENSION, HORIZON, LABELS, MASK, REWARDS, SIZE, SPACES, TRANSITIONS, VECTORS
+from library.tests.agents.catalogue import DIMENSION, HORIZON, LABELS, MASK, REWARDS, SIZE, SPACES, TRANSITIONS
 from library.tests.agents.test_contract import find_agents
 from library.tests.varying import flat_call
 from omg_cmdp import Space, Trajectory, oracles
 from omg_lab import rivals
-from omg_lab.rivals import Blind, Cover, PerBall, PerCentre, PerContext
+from omg_lab.rivals import Blind, Cover, PerBall, PerContext
 
 HARMLESS = {
     "the same function under another name": "a function is known by what it says",
@@ -113,7 +113,6 @@ def changed(kind, argument, value):
         yield from (
             ("another cover", each) for each in (Blind(), PerContext(), PerBall(0.7)) if str(each) != str(value)
         )
-        yield "other centres", PerCentre(np.array(VECTORS)[:2] * 1.001)
     elif isinstance(value, tuple) and argument == "contexts":
         yield "another order", value[::-1]
         yield "fewer contexts", value[:-1]

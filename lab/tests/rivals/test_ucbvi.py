@@ -7,7 +7,7 @@ import pytest
 
 from library.tests.agents.models import an_episode
 from omg_cmdp import ContextualMDP, Space, TabularMDP, Trajectory, adversaries, optimal_policy, simulate
-from omg_lab.rivals import UCBVI, Blind, PerBall, PerCentre, PerContext
+from omg_lab.rivals import UCBVI, Blind, PerBall, PerContext
 from omg_lab.worlds import SoftmaxWorld
 
 STATES, ACTIONS, HORIZON = 3, 2, 4
@@ -99,7 +99,7 @@ def test_what_was_not_tried_is_tried_before_anything_else(rng):
 
 def test_counts_do_not_depend_on_the_order_of_contexts(rng):
     played = episodes(rng, VECTORS, 50)
-    for cover in (Blind(), PerContext(), PerCentre(VECTORS[1:])):
+    for cover in (Blind(), PerContext()):
         forward, shuffled = taught(UCBVI(SPACE, cover), played), taught(UCBVI(SPACE, cover), played[::-1])
         for context in VECTORS:
             one, other = forward.tally(context), shuffled.tally(context)
@@ -187,40 +187,6 @@ def test_balls_cover_and_do_not_crowd(rng):
     assert [cover.cell(c) for c in contexts] == distances.argmin(axis=1).tolist()
 
 
-def test_clusters_are_a_fixed_point_of_lloyd(rng):
-    """Each centre is the mean of those nearest to it; well separated groups are found."""
-    sample = rng.standard_normal((300, 2))
-    cover = PerCentre.by_means(sample, count=6)
-    cells = np.array([cover.cell(context) for context in sample])
-    for k, centre in enumerate(cover.centres):
-        np.testing.assert_allclose(centre, sample[cells == k].mean(axis=0), rtol=1e-12, atol=1e-12)
-    groups = np.repeat(10.0 * np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), 50, axis=0) + 0.1 * sample[:150]
-    cover = PerCentre.by_means(groups[rng.permutation(150)], count=3)
-    cells = [cover.cell(context) for context in groups]
-    assert all(len(set(cells[50 * k : 50 * k + 50])) == 1 for k in range(3))
-    assert len(set(cells)) == 3
-
-
-def test_where_groups_are_far_apart_clusters_know_the_latent_type(rng):
-    """To the bit what a table for each type plays: clustering stands in for the first half of CECE."""
-    types = rng.integers(2, size=120)
-    points = [np.array([10.0 * each, 0.0]) + 0.1 * rng.standard_normal(2) for each in types]
-    labels = [("left", "right")[each] for each in types]
-
-    class Latent(TwoMinds):
-        def mdp(self, context):
-            return super().mdp("left" if context[0] < 5.0 else "right")
-
-    clusters, told = (
-        simulate(world, adversaries.Sequence(contexts), UCBVI(world.space, cover, scale=0.1), episodes=120)
-        for world, contexts, cover in (
-            (Latent(), points, PerCentre.by_means(points, count=2)),
-            (TwoMinds(), labels, PerContext()),
-        )
-    )
-    assert clusters.regret.tobytes() == told.regret.tobytes()
-
-
 def test_an_agent_keeps_a_cover_of_its_own(rng):
     cover = PerContext()
     taught(UCBVI(SPACE, cover), episodes(rng, VECTORS, 20))
@@ -259,6 +225,12 @@ def test_a_file_with_another_number_of_cells_is_refused(rng):
         assert bits(agent) == before
 
 
+def vectors_of_two_lengths():
+    cover = PerBall(1.0)
+    cover.open(VECTORS[0])
+    cover.cell([1.0])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -268,10 +240,8 @@ def test_a_file_with_another_number_of_cells_is_refused(rng):
         (lambda: UCBVI(SPACE, Blind(), delta=1.5), "`delta` must lie in"),
         (lambda: PerBall(-1.0), "`radius` must be a number of at least 0, got -1.0"),
         (lambda: PerBall(math.nan), "`radius` must be a number of at least 0"),
-        (lambda: PerCentre([1.0, 2.0]), "`centres` must be finite numbers of shape"),
-        (lambda: PerCentre.by_means(VECTORS, count=5), "`count` must be at most the number of different contexts"),
         (lambda: PerBall(1.0).open("a"), "`context` must be an array of real numbers"),
-        (lambda: PerCentre(VECTORS).cell([1.0]), "`context` must be a vector of 2 numbers"),
+        (vectors_of_two_lengths, "`context` must be a vector of 2 numbers"),
         (lambda: PerContext().cell(object()), "`context` must be a vector, a number, a text"),
     ],
 )

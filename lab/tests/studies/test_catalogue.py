@@ -168,7 +168,7 @@ def test_every_option_of_a_world_is_taken_at_its_default(kind):
 @pytest.mark.parametrize("kind", AGENTS)
 def test_every_option_of_an_agent_is_taken_at_its_default(kind):
     made = bandit_for(kind)
-    needs_another = {"radius", "clusters", "kappa", "floor"}  # tested below
+    needs_another = {"radius"}  # tested below
     for name, default in AGENTS[kind].options.items():
         if default is not None and name not in needs_another:
             build_agent(kind, {name: default}, made)
@@ -185,22 +185,15 @@ def test_the_seed_draws_the_structure_unless_the_options_hold_another():
 
 def test_options_reach_the_agent():
     made = setting("treatment")
-    omg_agent = build_agent("omg", {"draws": 8, "floor": 1e-3}, made)
-    rule = omg_agent.gamma.rule
-    assert (rule.draws, rule.floor, rule.seed) == (8, 1e-3, 2)
-    ablation = build_agent("omg", {"gamma": "uncertainty", "kappa": 0.1, "floor": 1e-3}, made).gamma
-    assert (type(ablation), ablation.kappa, ablation.floor) == (agents.UncertaintyWeighted, 0.1, 1e-3)
-    for refused in ({"kappa": 0.1}, {"gamma": "uncertainty", "draws": 8}, {"gamma": 5.0, "floor": 1e-3}):
-        with pytest.raises(ValueError, match="must be left out unless gamma is"):
-            build_agent("omg", refused, made)
+    omg_agent = build_agent("omg", {}, made)
+    assert omg_agent.gamma.rule.seed == 2
+    assert type(build_agent("omg", {"gamma": "uncertainty"}, made).gamma) is agents.UncertaintyWeighted
     assert omg_agent.episodes == EPISODES
-    assert build_agent("omg", {"episodes": "unknown"}, made).episodes is None
     assert build_agent("omg", {"gamma": {"scale": 2.0, "exponent": 0.5}}, made).gamma(4) == 4.0
     assert build_agent("epsilon_greedy", {"epsilon": {"scale": 1, "exponent": -1}}, made).epsilon(4) == 0.25
     assert build_agent("posterior_sampling", {}, made).seed == 2
     assert build_agent("posterior_sampling", {"seed": 7}, made).seed == 7
     assert build_agent("ucbvi", {"cover": "per_ball", "radius": 0.3}, made).cover.radius == 0.3
-    assert len(build_agent("ucbvi", {"cover": "clusters", "clusters": 3}, made).cover) == 3
     assert build_agent("uc3rl", {"scale": [0.1, 0.0]}, made).scale == (0.1, 0.0)
 
 
@@ -225,11 +218,9 @@ def test_what_is_known_gets_no_bonus():
 @pytest.mark.parametrize(
     ("kind", "options", "world", "named"),
     [
-        ("omg", {"gamma": "theory", "kappa": 0.1}, "linear", "kappa"),
         ("omg", {"gamma": {"scale": 1.0}}, "linear", "gamma"),
         ("omg", {"oracles": "best"}, "linear", "oracles"),
         ("ucbvi", {"radius": 0.1}, "linear", "radius"),
-        ("ucbvi", {"clusters": 3}, "linear", "clusters"),
         ("ucbvi", {"cover": "per_ball"}, "decoy", "cover"),
         ("ucbvi", {"cover": "nearest"}, "linear", "cover"),
         ("feel_good", {}, "lower_bound", "reward_oracle"),

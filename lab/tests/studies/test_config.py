@@ -31,7 +31,7 @@ kind = "worst_regret"
 look = 2
 
 [agents.omg]
-floor = 0.1
+delta = 0.1
 
 [agents.slow]
 kind = "epsilon_greedy"
@@ -97,21 +97,14 @@ def test_agents_meet_the_same_world_and_noise_and_seeds_differ():
         ("context_count = 6", "contxt_count = 6", "did you mean 'context_count'?"),
         ("context_count = 6", "context_count = 0", "`context_count`"),
         ("context_count = 6", "context_count = 6.5", "`context_count`"),
-        (
-            "context_count = 6",
-            "show = [20]",
-            "`show` must list contexts, each a context, or the number of one, below 20",
-        ),
-        ("context_count = 6", "show = [0, 1, 2, 3]", "`show` must list 1 to 3 contexts"),
-        ("context_count = 6", "show = [[0.5, 0.5]]", "`context` must be a vector of 4 finite numbers"),
         ('kind = "linear"', 'kind = "lineal"', "did you mean 'linear'?"),
         ('kind = "linear"', "kind = 3", "[worlds] has no kind 3"),
         ("states = 3", "states = 100000000", "tables"),
         ('kind = "worst_regret"', 'kind = "worst_regrets"', "did you mean 'worst_regret'?"),
         ("look = 2", "look = 6", "`look`"),
-        ("floor = 0.1", "flor = 0.1", "did you mean 'floor'?"),
-        ("floor = 0.1", "floor = -0.1", "`floor`"),
-        ("floor = 0.1", 'gamma = "theory "', "`gamma`"),
+        ("delta = 0.1", "dellta = 0.1", "did you mean 'delta'?"),
+        ("delta = 0.1", "delta = -0.1", "`delta`"),
+        ("delta = 0.1", 'gamma = "theory "', "`gamma`"),
         ("epsilon = ", "epsilon = { scale = 1.0 }", "`epsilon`"),
         ("epsilon = ", "epsilon = 1979-05-27", "`epsilon`"),
         ("radius = 0.3", 'radius = "far"', "`radius`"),
@@ -230,21 +223,21 @@ def test_overrides_come_after_the_file():
         VALID,
         [
             Override("episodes", "50", "--episodes"),
-            Override("agents.omg.floor", "0.2", "--set"),
+            Override("agents.omg.delta", "0.2", "--set"),
             Override("agents.new.kind", "greedy", "--set"),
             Override("agents.omg.oracles", "counts", "--set"),
         ],
     )
     assert plan.episodes == 50
-    assert plan.agents[0].options == {"floor": 0.2, "oracles": "counts"}
+    assert plan.agents[0].options == {"delta": 0.2, "oracles": "counts"}
     assert plan.agents[3].kind == "greedy"
 
 
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("agents.omg.flor", "1", "did you mean 'floor'?"),
-        ("agents.omg.floor", "-1", "`floor`"),
+        ("agents.omg.dellta", "1", "did you mean 'delta'?"),
+        ("agents.omg.delta", "-1", "`delta`"),
         ("episodes.x", "1", "not a table"),
         ("agents..x", "1", "names with dots"),
         ("episodes", "many", "`episodes`"),

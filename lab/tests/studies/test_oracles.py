@@ -22,11 +22,11 @@ from omg_lab.studies.oracles import (
     oracle_arguments,
     oracle_pair,
     usual_oracles,
-    world_features,
     world_mixture,
 )
 from omg_lab.studies.outside.folder import Folder
 from omg_lab.worlds import CombinationLock, Decoy, LinearWorld, LowerBound, SoftmaxWorld, TreatmentTrial
+from omg_lab.worlds.features import world_features
 
 EPISODES = 20
 WORLDS = {"vectors": SoftmaxWorld(seed=1), "labels": Decoy(seed=1), "mixtures": LinearWorld(seed=1)}

@@ -16,6 +16,7 @@ from omg_lab.worlds import (
     Corridor,
     Decoy,
     DeepSea,
+    LinearWorld,
     LongDecoy,
     LowerBound,
     Maintenance,
@@ -23,6 +24,8 @@ from omg_lab.worlds import (
     Reminders,
     RiverSwim,
     SideEffects,
+    SoftmaxWorld,
+    TreatmentTrial,
     World,
 )
 
@@ -50,6 +53,7 @@ FOR_TABLES = (
 )  # few labels, each with tables to be learned
 KNOWN_REWARDS = (CombinationLock, Corridor, RiverSwim, SideEffects)
 KNOWN_DYNAMICS = (Arms, ContextualBandit, Decoy, LongDecoy, LowerBound)
+OWN_DIAL = (*BUDGETED, ContextualBandit, LinearWorld, RiverSwim, SoftmaxWorld, TreatmentTrial)
 NOISY = {DeepSea: {"slip": 0.05}}  # options of worlds whose class excludes, without noise, all that the dial adds
 
 

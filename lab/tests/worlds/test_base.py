@@ -14,6 +14,7 @@ from lab.tests.worlds.catalogue import (
     KNOWN_DYNAMICS,
     KNOWN_REWARDS,
     NOISY,
+    OWN_DIAL,
     WORLDS,
     model,
     truths,
@@ -49,7 +50,7 @@ def test_every_world_is_public_and_every_public_world_is_tested():
 @each_world
 def test_the_module_docstring_is_the_specification(kind):
     module = sys.modules[kind.__module__]
-    for word in ("States", "horizon", "Contexts", "Rewards", "Transitions", "Class", "Dial"):
+    for word in ("States", "horizon", "Contexts", "Rewards", "Transitions", "Class"):
         assert word.lower() in module.__doc__.lower()
     assert 60 <= len(inspect.getsource(module).splitlines()) <= 180
 
@@ -206,6 +207,17 @@ def test_the_dial_moves_the_truth_and_nothing_else(kind, seed):
             np.testing.assert_array_equal(world.transition_functions(context), inside.transition_functions(context))
             assert np.abs(here.rewards - there.rewards).max() <= dial + 1e-12
             assert np.abs(here.transitions - there.transitions).max() <= dial + 1e-12
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WORLDS if kind not in OWN_DIAL], ids=lambda kind: kind.__name__)
+def test_the_usual_dial_moves_towards_the_mean_of_the_class(kind, seed):
+    inside, world = kind(seed=seed), kind(seed=seed, misspecification=0.3)
+    played = inside.space.admissible
+    for context, here, there in zip(inside.contexts, truths(inside), truths(world), strict=True):
+        rewards, transitions = (f(context).mean(axis=0) for f in (inside.reward_functions, inside.transition_functions))
+        moved = 0.7 * here.rewards + 0.3 * rewards, 0.7 * here.transitions + 0.3 * transitions
+        for found, expected in zip((there.rewards, there.transitions), moved, strict=True):
+            np.testing.assert_allclose(found[played], expected[played], rtol=0.0, atol=1e-15)
 
 
 @each_world

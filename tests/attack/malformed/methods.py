@@ -10,7 +10,7 @@ from omg_lab.worlds.base import World
 from tests.attack.malformed import examples, trials
 from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
 
-OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "PerCentre", "Refitted")
+OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "Refitted")
 
 
 def context(instance):
@@ -117,7 +117,6 @@ METHODS = {
         [f"rivals.{name}.bonus" for name in ("UCBVI", "OptCMDP", "OptPess", "OptPrimalDual")],
         lambda i: {"visits": np.ones((S, SPACE.actions))},
     ),
-    "rivals.PerCentre.by_means": lambda i: {"contexts": list(VECTORS), "count": 2},
     "agents.Mixture.draw": lambda i: {"generator": np.random.default_rng(0)},
     "agents.Situation.plan": lambda i: {"gamma": 3.0, "weights": np.ones((H, S, SPACE.actions)), "start": None},
     "agents.Situation.plan_roots": lambda i: {"u": np.ones((H, S, SPACE.actions)), "floor": 0.1},

@@ -125,8 +125,13 @@ class RegressorElimination(Bandit):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         self.contexts.place(trajectory.context)  # refuses one that is not listed
         super()._learn(trajectory, rewards)
+        self._drop()
 
-    def _follow_oracles(self) -> None:
+    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        super()._learn_rewards(trajectory, rewards)
+        self._drop()
+
+    def _drop(self) -> None:
         """Drop functions."""
         losses = self.reward_oracle.forecasters.class_losses
         if len(losses):

@@ -31,7 +31,7 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_number
 from omg_lab.rivals.declared import Bandit, Option
-from omg_lab.rivals.listed import Counterfactual, Predicted, opening_actions
+from omg_lab.rivals.listed import Counterfactual, opening_actions
 
 
 @final
@@ -64,7 +64,6 @@ class UCCB(Counterfactual, Bandit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._predicted = (Predicted(self.contexts, self.reward_oracle, self.space.admissible.shape),)
         self._warm_up = int(self.space.admissible.sum(axis=1).max())
         self._counts = np.ones((len(self.contexts), *self.space.admissible.shape))
 
@@ -82,8 +81,8 @@ class UCCB(Counterfactual, Bandit):
         if self.episodes_seen < self._warm_up:
             return np.tile(opening_actions(self.space, self.episodes_seen), (len(self.contexts), 1, 1))
         bonuses = self.scale * math.sqrt(self.episodes_seen + 1) / self._counts
-        (rewards,) = self._predicted
-        hopes = np.where(admissible, rewards.tables[:, 0] + bonuses, -np.inf)
+        rewards = self._predicted(self.reward_oracle, slice(None), *admissible.shape)
+        hopes = np.where(admissible, rewards[:, 0] + bonuses, -np.inf)
         return np.asarray(np.eye(actions)[hopes.argmax(axis=2)])
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:

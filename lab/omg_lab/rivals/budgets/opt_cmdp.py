@@ -64,7 +64,7 @@ class OptCMDP(_Program):
     space : Space
         The states, actions and horizon.
     cover : Cover
-        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `PerCentre(centres)`.
+        Which contexts share a cell: `Blind()`, `PerContext()` or `PerBall(radius)`.
     scale : float
         The constant c of the bonus, to be tuned; 1 by default.
     delta : float

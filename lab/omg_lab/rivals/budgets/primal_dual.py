@@ -40,7 +40,7 @@ class OptPrimalDual(Limited, Hoeffding):
     space : Space
         The states, actions and horizon.
     cover : Cover
-        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `PerCentre(centres)`.
+        Which contexts share a cell: `Blind()`, `PerContext()` or `PerBall(radius)`.
     scale, delta : float
         The constant of the bonus, to be tuned, and the probability with which it may fail; as for `OptCMDP`.
     policy_step, price_step : float, Power or function of the episode

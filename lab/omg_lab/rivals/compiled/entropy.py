@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from omg_cmdp.jit import compiled
+from omg_cmdp.mdp.compiled import flow
 from omg_lab.rivals.compiled.inverse_gap import expected
 
 LEAST_LOG = math.log(1e-300)
@@ -44,7 +45,7 @@ def entropy_plan(transitions, rewards, start, admissible, gamma, tolerance, poli
     close to the maximum.
     """
     horizon, states, actions = policy.shape
-    logs, marginals = np.empty(policy.shape), np.empty((horizon, states))
+    logs, occupancy = np.empty(policy.shape), np.empty(policy.shape)
     values, earlier = np.empty(states), np.empty(states)
     gains, scores = np.empty(actions), np.empty(actions)
     for h in range(horizon):
@@ -54,13 +55,14 @@ def entropy_plan(transitions, rewards, start, admissible, gamma, tolerance, poli
             normalise(logs[h, s])
     gap, iterations = np.inf, 0
     while True:
-        flow(transitions, start, logs, policy, marginals)
+        policy[:] = np.exp(logs)
+        flow(transitions, rewards, start, policy, occupancy)
         gap = 0.0
         values[:] = 0.0
         for h in range(horizon - 1, -1, -1):
             temperature, r = float(horizon - h), h % rewards.shape[0]
             for s in range(states):
-                mass = marginals[h, s]
+                mass = occupancy[h, s].sum()
                 log_mass = max(math.log(mass), LEAST_LOG) if mass > 0.0 else LEAST_LOG
                 for a in range(actions):
                     scores[a] = -np.inf
@@ -71,30 +73,13 @@ def entropy_plan(transitions, rewards, start, admissible, gamma, tolerance, poli
                 earlier[s] = temperature * normalise(scores)
                 for a in range(actions):
                     if admissible[s, a]:
-                        excess, q = gains[a] - earlier[s], mass * policy[h, s, a]
+                        excess, q = gains[a] - earlier[s], occupancy[h, s, a]
                         gap += math.exp(min(log_mass + logs[h, s, a] + excess, 700.0)) - q - q * excess
                         logs[h, s, a] = scores[a]
             values, earlier = earlier, values
         iterations += 1
         if gap <= tolerance or iterations == LIMIT * horizon:
             return max(gap, 0.0), iterations
-
-
-@compiled
-def flow(transitions, start, logs, policy, marginals):
-    """Fill the policy (H, S, A) of these logarithms, and the probabilities (H, S) of its states."""
-    horizon, states, actions = policy.shape
-    marginals[:] = 0.0
-    marginals[0] = start
-    for h in range(horizon):
-        k = h % transitions.shape[0]
-        for s in range(states):
-            for a in range(actions):
-                policy[h, s, a] = math.exp(logs[h, s, a])
-                q = marginals[h, s] * policy[h, s, a]
-                if q > 0.0 and h + 1 < horizon:
-                    for j in range(states):
-                        marginals[h + 1, j] += q * transitions[k, s, a, j]
 
 
 @compiled

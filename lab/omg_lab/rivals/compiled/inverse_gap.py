@@ -1,6 +1,6 @@
 """The compiled loops of PC-IGW: a cover of policies, and their weights by inverse gaps.
 
-Deterministic policies are tables (H, S) of actions. Kernel (K, S, A, S), rewards (K, S, A): step h uses entry h mod K.
+Deterministic policies are tables (H, S) of actions. Transitions (K, S, A, S): step h uses entry h mod K.
 """
 
 import numpy as np
@@ -46,15 +46,13 @@ def expected(transitions, k, s, a, values):
 
 
 @compiled
-def policy_cover(transitions, rewards, start, admissible, reached, gamma):
+def policy_cover(transitions, start, admissible, losses, greedy, reached, gamma):
     """Return policies (n + 1, H, S), the optimal one first, their gaps V* - V^π and the number of plans.
 
     For each of the n tuples (h, s, a) with s `reached` (H, S) at h there is one that maximises q_h(s, a)/(2n + γ·gap).
+    `losses` (H, S, A) are V*_h(s) - Q*_h(s, a), `greedy` (H, S) is the optimal policy.
     """
     horizon, states = reached.shape
-    losses = np.zeros((horizon, states, transitions.shape[2]))
-    greedy = np.empty((horizon, states), np.int64)
-    find_losses(transitions, rewards, admissible, losses, greedy)
     size = 0
     for h in range(horizon):
         for s in range(states):
@@ -78,26 +76,6 @@ def policy_cover(transitions, rewards, start, admissible, reached, gamma):
                         count += 1
                 way[: h + 1] = greedy[: h + 1]
     return found, gaps, plans
-
-
-@compiled
-def find_losses(transitions, rewards, admissible, losses, greedy):
-    """Fill V*_h(s) - Q*_h(s, a) of the admissible actions, and the optimal policy; ties go to the lowest action."""
-    horizon, states, actions = losses.shape
-    values, earlier = np.zeros(states), np.empty(states)
-    for h in range(horizon - 1, -1, -1):
-        k, r = h % transitions.shape[0], h % rewards.shape[0]
-        for s in range(states):
-            earlier[s], greedy[h, s] = -np.inf, -1
-            for a in range(actions):
-                if admissible[s, a]:
-                    losses[h, s, a] = rewards[r, s, a] + expected(transitions, k, s, a, values)
-                    if losses[h, s, a] > earlier[s] or greedy[h, s] < 0:
-                        earlier[s], greedy[h, s] = losses[h, s, a], a
-            for a in range(actions):
-                if admissible[s, a]:
-                    losses[h, s, a] = earlier[s] - losses[h, s, a]
-        values, earlier = earlier, values
 
 
 @compiled

@@ -21,9 +21,9 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, float_table, instance_of, positive_integer
 from omg_lab.rivals.declared import Option, optional
-from omg_lab.rivals.listed import Counterfactual, Predicted
+from omg_lab.rivals.listed import Counterfactual
 
-compiled = Lazy("omg_lab.rivals.compiled.counterfactual")
+compiled = Lazy("omg_lab.rivals.compiled.plans")
 
 
 def two_scales(name: str, value: Any) -> tuple[float, float]:
@@ -45,17 +45,9 @@ class CounterfactualAgent(Counterfactual):
     scale: Option[float | tuple[float, float], tuple[float, float]] = Option(two_scales, 0.03)
     episodes: Option[int | None, int | None] = Option(optional(positive_integer), None)
 
-    weight = 1.0
-    """By how much a count matters."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        pairs = self.space.admissible.shape
-        self._predicted = (
-            Predicted(self.contexts, self.reward_oracle, pairs),
-            Predicted(self.contexts, self.dynamics_oracle, (*pairs, self.space.states)),
-        )
-        self._counts = np.ones((len(self.contexts), self.space.horizon, *pairs))
+        self._counts = np.ones((len(self.contexts), self.space.horizon, *self.space.admissible.shape))
 
     @classmethod
     def for_world(cls, world: Environment, *, scale: Any = 0.03, **options: Any) -> Self:
@@ -82,13 +74,14 @@ class CounterfactualAgent(Counterfactual):
 
     def _bonus(self, counts: FloatArray) -> FloatArray:
         rewards, dynamics = (beta * math.sqrt(self.episodes or self.episodes_seen + 1) for beta in self.scale)
-        doubled = 2.0 * (self.weight * counts)
-        bonuses = np.minimum(1.0, rewards / doubled), np.minimum(2.0, dynamics / doubled)
+        bonuses = np.minimum(1.0, rewards / (2.0 * counts)), np.minimum(2.0, dynamics / (2.0 * counts))
         return np.asarray(bonuses[0] + self.value_bounds.span * bonuses[1])
 
     def _plan(self, here: slice) -> tuple[FloatArray, FloatArray]:
         """Return the policies of this round for these contexts, and their occupancies in the model, (C, H, S, A)."""
-        rewards, dynamics = (each.tables[here] for each in self._predicted)
+        pairs = self.space.admissible.shape
+        rewards = self._predicted(self.reward_oracle, here, *pairs)
+        dynamics = self._predicted(self.dynamics_oracle, here, *pairs, self.space.states)
         optimistic = rewards + self._bonus(self._counts[here])
         policies, occupancies = np.empty((2, *optimistic.shape))
         known = *self.space.raw, *self.value_bounds

@@ -27,16 +27,14 @@ Source: named in the paper of this project; pseudo-code in the project's theory 
 
 from __future__ import annotations
 
-import dataclasses
 from typing import final
 
 import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, positive_number
+from omg_cmdp.validation import FloatArray
 from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
-from omg_lab.rivals.declared import Option
 from omg_lab.rivals.listed import opening_actions
 
 
@@ -53,11 +51,10 @@ class RMUCDD(CounterfactualAgent):
     contexts : list
         All contexts that may come. Each has its counts, at one plan for each of them in an episode.
     scale : float or tuple of two floats
-        β₀, or one for the rewards and one for the dynamics, such as (0.03, 0) if these are known; to be tuned.
+        β₀, or one for the rewards and one for the dynamics, such as (0.03, 0) if these are known; to be tuned. The
+        published 1/p_min is a part of it.
     episodes : int, optional
         T in β = β₀·√T; by default β = β₀·√t in round t.
-    reachability : float
-        p_min in (0, 1]; 1, the default, leaves it to `scale`.
     reward_range, return_range
         As for every `Learner`.
 
@@ -69,15 +66,9 @@ class RMUCDD(CounterfactualAgent):
     (3, 2, 2)
     """
 
-    _: dataclasses.KW_ONLY
-    reachability: Option[float, float] = Option(positive_number, 1.0)
-
     usual_oracles = "least_squares"
 
     def __post_init__(self) -> None:
-        if self.reachability > 1.0:
-            raise ValueError(f"`reachability` must lie in (0, 1], got {self.reachability}")
-        self.weight = self.reachability
         self._warm_up = int(self.space.admissible.sum(axis=1).max())
         super().__post_init__()
 

@@ -41,10 +41,10 @@ from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.planning.decision import Decision, Mixture
-from omg_cmdp.validation import FloatArray, positive_integer
-from omg_lab.rivals.declared import ModelRival, Option, seed_value
+from omg_cmdp.validation import FloatArray, positive_integer, whole_number
+from omg_lab.rivals.declared import ModelRival, Option
 
-compiled = Lazy("omg_lab.rivals.compiled.rivalry")
+compiled = Lazy("omg_lab.rivals.compiled.plans")
 
 
 class Choice(NamedTuple):
@@ -85,7 +85,7 @@ class VIDS(ModelRival):
 
     _: dataclasses.KW_ONLY
     draws: Option[int, int] = Option(positive_integer, 32)
-    seed: Option[int, int] = Option(seed_value, 0)
+    seed: Option[int, int] = Option(whole_number, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy drawn from the mixture, and the mixture."""
@@ -109,9 +109,9 @@ class VIDS(ModelRival):
             model, self.reward_oracle, self.dynamics_oracle, context, streams.of(0), streams.of(1)
         )
         _, _, start, admissible = model.raw
-        best = np.empty((len(rewards) + 1, model.horizon, model.states, model.actions))
+        best, occupancies = np.empty((2, len(rewards) + 1, model.horizon, model.states, model.actions))
         best[0] = optimal_policy(model, bounds=self.value_bounds)[0]
-        compiled.plan_each(transitions, rewards, admissible, *self.value_bounds, best[1:])
+        compiled.plan_round(transitions, rewards, start, admissible, *self.value_bounds, best[1:], occupancies[1:])
         different = {policy.tobytes(): policy for policy in best}
         policies = np.array(list(different.values()))
         values = np.empty((len(policies), len(rewards)))

@@ -52,7 +52,7 @@ from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, instance_of, positive_integer, positive_number, probability
 from omg_lab.rivals.declared import Option, Rival, optional
-from omg_lab.rivals.pac.hypotheses import Hypotheses
+from omg_lab.rivals.hypotheses import Hypotheses
 
 STOP = 5.0 / 8.0
 """The share of ε that a policy may seem to lose when it is put out; as published, from notes."""
@@ -125,9 +125,9 @@ class Elimination(Rival):
 
     def __post_init__(self, reward_oracle: FiniteRewards, dynamics_oracle: FiniteDynamics) -> None:
         super().__post_init__()
-        instance_of("reward_oracle", reward_oracle, FiniteRewards)
-        instance_of("dynamics_oracle", dynamics_oracle, FiniteDynamics)
-        for name, oracle in (("reward_oracle", reward_oracle), ("dynamics_oracle", dynamics_oracle)):
+        pair = ("reward_oracle", reward_oracle, FiniteRewards), ("dynamics_oracle", dynamics_oracle, FiniteDynamics)
+        for name, oracle, kind in pair:
+            instance_of(name, oracle, kind)
             if oracle.horizon != self.space.horizon:
                 raise ValueError(f"`{name}` must have horizon {self.space.horizon}, got {oracle.horizon}")
         self._classes = reward_oracle, dynamics_oracle  # asked for their functions, and taught nothing

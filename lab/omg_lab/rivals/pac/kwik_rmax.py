@@ -41,8 +41,8 @@ from omg_cmdp.oracles.witnesses import Source
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
 from omg_lab.rivals.declared import Option, Rival
-from omg_lab.rivals.listed import unit_features
 from omg_lab.rivals.pac.rmax import induced_mdp
+from omg_lab.worlds.features import unit_features
 
 
 @final
@@ -104,11 +104,6 @@ class KWIKRmax(Rival):
         mass = positive.sum(axis=2, keepdims=True)
         transitions = np.where(mass > 0.0, positive / np.where(mass > 0.0, mass, 1.0), 1.0 / self.space.states)
         return induced_mdp(self.space, transitions, np.clip(predictions[:, :, -1], 0.0, 1.0), self._known(directions))
-
-    def known(self, context: Context) -> BoolArray:
-        """Return which pairs are known in `context`, (S, A)."""
-        (weights,) = self._features(context)
-        return self._known(self._inverses @ weights)
 
     def _known(self, directions: FloatArray) -> BoolArray:
         return np.asarray(np.abs(directions).sum(axis=-1) <= self.threshold)

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.hypotheses import Hypotheses
 from omg_lab.rivals.pac.elimination import Elimination, Step
-from omg_lab.rivals.pac.hypotheses import Hypotheses
 
 
 @final

@@ -40,11 +40,6 @@ class Folder:
     objects: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Classes and functions, under names of the form `given:Name`; they are the same as long as the call lasts."""
 
-    @classmethod
-    def of(cls, file: Path) -> Folder:
-        """Return the folder of a study file that the user has named."""
-        return cls(file.resolve().parent)
-
     def find(self, name: str) -> Any:
         """Return the class or function that a name stands for."""
         if name in self.objects:

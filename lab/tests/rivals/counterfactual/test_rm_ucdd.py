@@ -49,14 +49,6 @@ def test_a_warm_up_with_restricted_actions_covers_them_all(rng):
     assert np.array_equal(covered > 0.0, np.broadcast_to(MASK, covered.shape))
 
 
-def test_rare_states_are_explored_more():
-    """p_min stands beside the counts: half of it is twice the bonus."""
-    oracles = Small(np.random.default_rng(0)).offline()
-    settings = {"scale": 0.01, "contexts": LABELS}
-    sure, rare = (RMUCDD(SPACES["plain"], *oracles, reachability=p, **settings) for p in (1.0, 0.5))
-    np.testing.assert_allclose(rare.bonus("a"), 2.0 * sure.bonus("a"))
-
-
 def least_reachability(world):
     """Return p_min: the least probability, over contexts, steps after the first and states, under any policy."""
     found = []
@@ -76,7 +68,7 @@ def test_it_is_optimistic_in_expectation(scale, rng):
     world = Small(rng)
     p_min = least_reachability(world)
     assert 0.01 < p_min < 1.0
-    settings = {"contexts": LABELS, "scale": scale, "episodes": 60, "reachability": p_min}
+    settings = {"contexts": LABELS, "scale": scale / p_min, "episodes": 60}
     agent = RMUCDD(world.space, *least_squares(world), **settings)
     run, beta, gaps = omg.Run(world, IID(LABELS), agent), scale * math.sqrt(60), []
     been = {context: np.zeros((HORIZON, STATES, ACTIONS)) for context in LABELS}
@@ -113,10 +105,3 @@ def test_regret_is_sublinear_with_its_own_fits(kind):
     regret = omg.simulate(world, IID(world.contexts), agent, 600).regret
     assert regret[:100].sum() > 1.0
     assert regret[300:].sum() < 0.3 * regret[:300].sum()
-
-
-@pytest.mark.parametrize("value", [0.0, 1.5, "often", None])
-def test_reachability_is_a_probability(value):
-    world = Small(np.random.default_rng(0))
-    with pytest.raises(ValueError, match="`reachability`"):
-        RMUCDD(world.space, *least_squares(world), contexts=LABELS, reachability=value)

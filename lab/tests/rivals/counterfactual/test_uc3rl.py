@@ -13,7 +13,7 @@ from omg_cmdp.agents import Greedy
 from omg_cmdp.mdp import occupancy_measure
 from omg_cmdp.mdp.bellman import best_response, value_bounds
 from omg_lab.rivals import UC3RL
-from omg_lab.rivals.compiled import counterfactual as compiled
+from omg_lab.rivals.compiled import plans as compiled
 
 BOUNDS = value_bounds(HORIZON)
 

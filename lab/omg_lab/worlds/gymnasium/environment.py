@@ -1,16 +1,9 @@
-"""The worlds of this package as Gymnasium environments, so that other people's agents can play them.
+"""A world of this package as a Gymnasium environment, so that other people's agents can play it.
 
-Importing this module registers them, as `worlds.register_gymnasium()` does:
-
-    omg_lab/Arms-v0   Bandit-v0   Corridor-v0   Decoy-v0   DeepSea-v0   Linear-v0   Lock-v0   LongDecoy-v0
-    omg_lab/LowerBound-v0   NoisyRoom-v0   RiverSwim-v0   Softmax-v0   Treatment-v0
-    omg_lab/ACTG175-v0   Classification-v0   ICUSepsis-v0   ReducedSepsis-v0, which need the extras of these worlds
-
-`gymnasium.make("omg_lab/Lock-v0", positions=3)` passes options on to the world. An observation is a dictionary of the
-state, the step and the context. A context comes with `reset(options={"context": …})`, or else one of the world's is
-drawn; the info of `reset` has it, and its optimal value V*. An episode terminates after H steps: the horizon belongs to
-the problem, and nothing is cut off. An inadmissible action is played as the first admissible one of the state;
-`info["action_mask"]` says which are admissible.
+An observation is a dictionary of the state, the step and the context. A context comes with
+`reset(options={"context": …})`, or else one of the world's is drawn; the info of `reset` has it, and its optimal value
+V*. An episode terminates after H steps: the horizon belongs to the problem, and nothing is cut off. An inadmissible
+action is played as the first admissible one of the state; `info["action_mask"]` says which are admissible.
 """
 
 from __future__ import annotations
@@ -22,7 +15,6 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, instance_of, seed_number
-from omg_lab import worlds
 from omg_lab.worlds.base import World
 
 try:
@@ -40,14 +32,11 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 
     Parameters
     ----------
-    world : World or str
-        The world, or the name of its class.
-    render_mode : str, optional
-        Gymnasium's; there is nothing to render.
-    **options
-        Arguments of the class, if `world` is a name.
+    world : World
+        The world.
 
-    >>> env = WorldEnv("CombinationLock")
+    >>> from omg_lab.worlds import CombinationLock
+    >>> env = WorldEnv(CombinationLock())
     >>> observation, info = env.reset(seed=0, options={"context": 3})
     >>> int(observation["state"]), int(info["context"]), round(info["optimal_value"], 3)
     (0, 3, 0.815)
@@ -55,20 +44,12 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 
     metadata = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, world: str | World, *, render_mode: str | None = None, **options: Any) -> None:
-        if isinstance(world, str):
-            kind = getattr(worlds, world) if world in worlds.__all__ else None
-            if not (isinstance(kind, type) and issubclass(kind, World)):
-                raise ValueError(f"`world` must be a World, or the name of its class, got {world!r:.60}")
-            world = kind(**options)
+    def __init__(self, world: World) -> None:
         instance_of("world", world, World)
-        self.world: World = world
-        if render_mode is not None:
-            instance_of("render_mode", render_mode, str)
-        self.render_mode = render_mode
-        self.return_range: tuple[float, float] | None = self.world.return_range
+        self.world = world
+        self.return_range: tuple[float, float] | None = world.return_range
         """What an episode can earn, if the world says so; rewards lie in [0, 1]."""
-        space, contexts = self.world.space, self.world.contexts
+        space, contexts = world.space, world.contexts
         labels = isinstance(contexts[0], int)
         widest = 1.0 if labels else max(1.0, float(np.abs(contexts).max()))
         self.observation_space = Dict(
@@ -118,28 +99,3 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
     def _info(self) -> dict[str, Any]:
         mask = self.world.space.admissible[self._state].astype(np.int8)
         return {"context": self._context.copy(), "action_mask": mask}
-
-
-def register_gymnasium() -> tuple[str, ...]:
-    """Register all worlds with Gymnasium, unless they are registered; return their ids.
-
-    >>> "omg_lab/Corridor-v0" in register_gymnasium()
-    True
-    """
-    names = [name for name in worlds.__all__ if name not in worlds.LATE]
-    kinds = [kind for name in names if isinstance(kind := getattr(worlds, name), type)]
-    ours = [kind for kind in kinds if issubclass(kind, World) and kind is not World]
-    ids = {_id(kind): kind.__name__ for kind in ours}
-    for name, kind in ids.items():
-        if name not in gymnasium.registry:
-            gymnasium.register(name, entry_point=f"{__name__}:WorldEnv", kwargs={"world": kind})
-    return tuple(ids)
-
-
-def _id(kind: type[World]) -> str:
-    """Return the id of a world: a synthetic one has the name of its module, one made of data that of its class."""
-    room, module = kind.__module__.split(".")[-2:]
-    return f"omg_lab/{kind.__name__ if room == 'data' else module.title().replace('_', '')}-v0"
-
-
-register_gymnasium()

@@ -27,12 +27,15 @@ class Hypotheses:
         """V_h(s) of the optimal policy of each, (K, H + 1, S)."""
         self.actions = np.empty((self.count, horizon, states), dtype=np.int64)
         """What it plays, (K, H, S)."""
-        every = [(state, action) for state in range(states) for action in range(actions)]
+        gains = np.moveaxis(self._rewards, 0, -1)  # (steps, S, A, N)
+        gains = np.where(space.admissible[:, :, None], gains, -np.inf)
+        moves = self._transitions.reshape(len(transitions), -1, states * actions, states)
         for h in reversed(range(horizon)):
-            gains = np.stack([self._expected(h, *pair) for pair in every], axis=1)
-            gains = np.where(space.admissible, gains.reshape(self.count, states, actions), -np.inf)
-            self.actions[:, h] = gains.argmax(axis=2)
-            self.values[:, h] = np.clip(gains.max(axis=2), bounds.lows[h], bounds.highs[h])
+            following = self.values[:, h + 1].reshape(len(rewards), len(transitions), states).transpose(1, 2, 0)
+            expected = (moves[:, h % moves.shape[1]] @ following).reshape(-1, states, actions, len(rewards))
+            found = np.moveaxis(gains[h % len(gains)] + expected, -1, 0).reshape(-1, states, actions)
+            self.actions[:, h] = found.argmax(axis=2)
+            self.values[:, h] = np.clip(found.max(axis=2), bounds.lows[h], bounds.highs[h])
         self.starts = np.asarray(self.values[:, 0] @ space.start)
         """The optimal value of each, (K,)."""
         self.spans = np.asarray(np.ptp(self.values[:, 1:], axis=2).max(axis=0))
@@ -44,12 +47,6 @@ class Hypotheses:
     def nbytes(self) -> int:
         """What is kept."""
         return self.values.nbytes + self.actions.nbytes + self._rewards.nbytes + self._transitions.nbytes
-
-    def _expected(self, step: int, state: int, action: int) -> FloatArray:
-        """Return r + Σ_s' P(s')·V_{h+1}(s') of each, with its own V, (K,)."""
-        rewards, rows = self.pair(step, state, action)
-        following = self.values[:, step + 1].reshape(len(rewards), len(rows), -1)
-        return np.asarray((rewards[:, None] + (rows * following).sum(axis=2)).reshape(-1))
 
     def pair(self, step: int, state: int, action: int) -> tuple[FloatArray, FloatArray]:
         """Return what each reward function says of a pair, (N,), and what each table of transitions, (M, S)."""
