@@ -60,11 +60,12 @@ def fail(asked):
     """Fail at the n-th operation of every path."""
     broken = failures = 0
     paths = asked.path or [*nth.CALLS, *nth.TASKS, *nth.STARTS, *nth.FILE_ACTS]
-    for kind, path, for_good in itertools.product(nth.KINDS, paths, (False, True)):  # memory, the longest, last
+    kinds = asked.kind or nth.KINDS  # memory, the longest, comes last
+    for kind, path, for_good in itertools.product(kinds, paths, (False, True)):
         if asked.late():
             print(f"nth: stopped before {path}, {kind}, as time was up")
             break
-        number, wrong = nth.every_failure(path, kind, for_good=for_good, most=asked.most)
+        number, wrong = nth.every_failure(path, kind, for_good=for_good, most=asked.most, stride=asked.stride)
         failures, broken = failures + number, broken + len(wrong)
         print(
             f"nth: {path}, {kind}, {'for good' if for_good else 'once'}: {number} failures, {len(wrong)} wrong",
@@ -112,6 +113,8 @@ def main():
     command.add_argument("--count", type=int, default=10_000)
     command.add_argument("--most", type=int, default=100_000, help="the largest n of the n-th failure")
     command.add_argument("--path", action="append", default=[], help="a path of the n-th failure, such as open")
+    command.add_argument("--kind", action="append", default=[], choices=nth.KINDS, help="a kind of failure")
+    command.add_argument("--stride", type=int, default=1, help="of starts and files, only every so many n")
     command.add_argument("--minutes", type=float, default=float("inf"), help="for each tool")
     command.add_argument("--shrink", action="store_true", help="shrink the scripts that fail")
     command.add_argument("--bug", action="append", default=[], help="the name of a planted bug")

@@ -157,14 +157,17 @@ BATCH = 15
 """Failures of one trial: each is recovered from by reading its whole log, so another one is founded then."""
 
 
-def every_failure(path, kind, *, for_good=False, most=100_000):
-    """Fail at n = 1, 2, … until a run is clean; return the number of failures, and what was wrong."""
+def every_failure(path, kind, *, for_good=False, most=100_000, stride=1):
+    """Fail at n = 1, 2, … until a run is clean; return the number of failures, and what was wrong.
+
+    With a `stride`, of starts and of files, only at n = 1, 1 + stride, …
+    """
     how = f"{path}, {kind} {'for good' if for_good else 'once'}"
     play = _start if path in STARTS else _file if path in FILE_ACTS else None
     failing, wrong, n = Failing(), [], 0
     if play is not None:
-        while n < most:
-            n += 1
+        failures = 0
+        for n in range(1, most + 1, stride):
             try:
                 found = play(path, failing, n, kind, for_good)
             except Exception as error:
@@ -172,8 +175,9 @@ def every_failure(path, kind, *, for_good=False, most=100_000):
                 found = [f"an error that nobody expects: {type(error).__name__}: {error}"]
             if found is None:
                 break
+            failures += 1
             wrong += [f"{how}, n = {n}: {each}" for each in found]
-        return n - 1, wrong
+        return failures, wrong
     clean = False
     while not clean and n < most and len(wrong) <= 5:
         failing.set(0)
