@@ -8,7 +8,7 @@ from omg_cmdp.jit import compiled, leaf
 from omg_cmdp.planning.compiled.border import Border, corrector, direction, extended, make_system, refine, set_prices
 from omg_cmdp.planning.rounding import TINY
 from omg_cmdp.planning.solver import blocks
-from omg_cmdp.planning.solver.interior_point import NEAR, aim, move, new_newton, product_floor
+from omg_cmdp.planning.solver.interior_point import LONG, NEAR, aim, move, new_newton, product_floor
 from omg_cmdp.planning.solver.program import (
     Program,
     copy_pair,
@@ -27,57 +27,133 @@ LIMIT = 80
 WITHIN = 2e-13
 """How closely the loop meets the budgets, relative to the horizon; less than what counts as met."""
 FIRST_SLACK = 1e-3
-"""The slack of a budget is at least this large at the start."""
+"""The slack of a budget that is not known to bind is at least this large at the start."""
+TURNS = 10
+"""The most prices that `find_prices` tries."""
+CLOSE, ENOUGH = 0.1, 0.02
+"""`find_prices` ends with an excess below the second share of that without prices; above the first share it failed."""
 
 
 @leaf
-def begin(program, border, pair, guess, masses, products, newton):
+def begin(program, border, pair, guess, masses, products, newton, trial):
     """Set prices, slacks and a dual for the occupancy in `pair`; return False if rounding prevents it.
 
     With a guess of the prices, and values in `pair` that answer to them, little is changed. Otherwise prices come from
-    one Newton step, and occupancy and values answer to them.
+    `find_prices`, and occupancy and values answer to them. Where it finds none, they answer to `first_prices`.
     """
-    n, count, weights = border.rewards.size, border.budgets.size, newton.weights
-    for i in range(n):
-        root = root_part(program.roots[i], pair.q[i])
-        products[i] = root + program.barrier[i] + newton.wanted[0]
-        weights[i] = pair.q[i] * pair.q[i] / products[i] / (1.0 - 0.5 * root / products[i])
+    n, count = border.rewards.size, border.budgets.size
     for j in range(count):
-        pair.q[n + j], pair.z[n + j], weights[n + j] = 0.0, guess[j] if guess.size else 0.0, 1.0
+        pair.q[n + j], pair.z[n + j] = 0.0, guess[j] if guess.size else 0.0
     set_prices(program, border, pair)
     known = guess.size > 0 and has_slacks(program, pair, n)
+    found = known
+    node_masses(program.tuples, pair.q, masses)
+    set_products(program, pair, newton, products)
     if guess.size == 0:
-        if not blocks.factorise(program.transitions, program.tuples, weights, newton.factor):
+        if not first_prices(program, border, pair, products, newton):
             return False
-        if not make_system(program, border, newton):
-            return False
-        for j in range(count):
-            stiffness = TINY
-            for i in range(n):
-                stiffness += weights[i] * border.projected[j, i] ** 2
-            # No further than the rewards are worth: where the plan is almost deterministic, Newton's step is too long.
-            pair.z[n + j] = min(max(-border.missed[j], 0.0) / stiffness, 1.0)
-        set_prices(program, border, pair)
-    if not known:
-        node_masses(program.tuples, pair.q, masses)
-        make_dual(program, masses, products, np.int64(8), pair)
-        for i in range(n):
-            pair.q[i] = products[i] / pair.z[i]
-        make_occupancy(program, pair.q, newton.dvalues)
-        set_prices(program, border, pair)
+        copy_pair(pair, trial)
+        found = find_prices(program, border, trial, masses, products, newton)
+        if found:
+            copy_pair(trial, pair)
+        else:
+            node_masses(program.tuples, pair.q, masses)
+            set_products(program, pair, newton, products)
+    if not found:
+        answer(program, border, pair, masses, products, newton)
     most = 0.0
     for j in range(count):
-        least = program.barrier[n + j] / pair.z[n + j] if known and pair.z[n + j] > 0.0 else FIRST_SLACK
-        pair.q[n + j] = max(abs(border.missed[j]), min(least, FIRST_SLACK))  # s was 0: this is b - c·q
-        most = max(most, pair.q[n + j] * pair.z[n + j])
+        slack = program.barrier[n + j] / pair.z[n + j]
+        if not (found and slack < FIRST_SLACK):
+            slack = max(abs(border.missed[j]), FIRST_SLACK)  # s was 0: this is b - c·q
+        pair.q[n + j] = slack
+        most = max(most, slack * pair.z[n + j])
     for j in range(count):
-        product = max(0.0 if known else 0.1 * most, program.barrier[n + j])
+        product = max(0.0 if found else 0.1 * most, program.barrier[n + j])
         pair.z[n + j] = max(pair.z[n + j], product / pair.q[n + j])
     set_prices(program, border, pair)
     if not (known and has_slacks(program, pair, n)):
         node_masses(program.tuples, pair.q, masses)
         make_dual(program, masses, products, np.int64(8), pair)
     return True
+
+
+@leaf
+def set_products(program, pair, newton, products):
+    """Set the products q·z that are wanted of the tuples."""
+    for i in range(products.size):
+        products[i] = root_part(program.roots[i], pair.q[i]) + program.barrier[i] + newton.wanted[0]
+
+
+@leaf
+def answer(program, border, pair, masses, products, newton):
+    """Replace the pair by one that answers to its prices: the dual, and the policy in proportion to products/z."""
+    set_prices(program, border, pair)
+    make_dual(program, masses, products, np.int64(2), pair)
+    for i in range(products.size):
+        pair.q[i] = products[i] / pair.z[i]
+    make_occupancy(program, pair.q, newton.dvalues)
+    set_prices(program, border, pair)
+
+
+@leaf
+def first_prices(program, border, pair, products, newton):
+    """Set the prices to those of one Newton step for each budget alone; return False if rounding prevents it."""
+    n, weights = border.rewards.size, newton.weights
+    for i in range(n):
+        root = root_part(program.roots[i], pair.q[i])
+        weights[i] = pair.q[i] * pair.q[i] / products[i] / (1.0 - 0.5 * root / products[i])
+    for j in range(border.budgets.size):
+        weights[n + j] = 1.0
+    if not blocks.factorise(program.transitions, program.tuples, weights, newton.factor):
+        return False
+    if not make_system(program, border, newton):
+        return False
+    for j in range(border.budgets.size):
+        stiffness = TINY
+        for i in range(n):
+            stiffness += weights[i] * border.projected[j, i] ** 2
+        # No further than the rewards are worth: where the plan is almost deterministic, Newton's step is too long.
+        pair.z[n + j] = min(max(-border.missed[j], 0.0) / stiffness, 1.0)
+    return True
+
+
+@leaf
+def find_prices(program, border, pair, masses, products, newton):
+    """Find the multiple of the prices in `pair` at which what is spent beyond the budgets is worth nothing.
+
+    That worth falls with the multiple, the slope of the dual along these prices, and its root is found by the Illinois
+    rule. For every multiple the pair answers once, and the marginals follow a quarter of the way, as in `alternate`.
+    Return whether the budgets with prices are nearly met.
+    """
+    n, count, prices = border.rewards.size, border.budgets.size, border.dprices
+    low = most = 0.0
+    for j in range(count):
+        prices[j] = pair.z[n + j]
+        most -= prices[j] * border.missed[j]
+    times, high, at_low, at_high = 1.0, np.inf, most, 0.0
+    for _ in range(TURNS):
+        for j in range(count):
+            pair.z[n + j] = times * prices[j]
+        answer(program, border, pair, masses, products, newton)
+        set_products(program, pair, newton, products)
+        for node in range(masses.size):
+            mass = 0.0
+            for i in range(program.tuples.first[node], program.tuples.first[node + 1]):
+                mass += pair.q[i]
+            masses[node] *= np.sqrt(np.sqrt(mass / masses[node]))
+        worth = missed = 0.0
+        for j in range(count):
+            worth -= prices[j] * border.missed[j]
+            missed += prices[j] * abs(border.missed[j])
+        if missed <= ENOUGH * most:
+            break
+        if worth > 0.0:
+            low, at_low, at_high = times, worth, 0.5 * at_high
+        else:
+            high, at_high, at_low = times, worth, 0.5 * at_low
+        times = 3.0 * times if high == np.inf else (low * at_high - high * at_low) / (at_high - at_low)
+    return missed <= CLOSE * most
 
 
 @leaf
@@ -96,8 +172,8 @@ def bordered(program, border, pair, tolerance, newton, best):
     floor, least, slow = product_floor(program, tolerance), np.inf, 0
     horizon = pair.values.shape[0]
     copy_pair(pair, best)
+    worth, most = set_prices(program, border, pair)
     for iteration in range(LIMIT):
-        worth, most = set_prices(program, border, pair)
         gap, excess, distance = aim(program, pair, floor, newton)
         if gap + worth <= tolerance and most <= WITHIN * horizon:
             return iteration
@@ -115,12 +191,12 @@ def bordered(program, border, pair, tolerance, newton, best):
         primal, dual = direction(program, border, pair, newton)
         if min(primal, dual) == 1.0:
             refine(program, border, pair, 0.5 * tolerance, newton)
-        elif min(primal, dual) < 0.7 and distance > NEAR:
+        elif min(primal, dual) < LONG and distance > NEAR:
             primal, dual = corrector(program, border, pair, newton, excess, primal, dual)
         move(pair, newton, primal, dual)
         # Without this, costs drift by more than the budgets leave: M may be ill-conditioned.
         make_occupancy(program, pair.q, newton.dvalues)
-        set_prices(program, border, pair)
+        worth, most = set_prices(program, border, pair)
         make_slacks(program, pair)
     copy_pair(best, pair)
     return iteration
@@ -151,7 +227,7 @@ def solve(
     pair.values[:] = values
     make_occupancy(program, pair.q, newton.dvalues)
     newton.wanted[0], iterations = product_floor(program, tolerance), 0
-    if begin(program, border, pair, guess, np.empty(tuples.state.size), np.empty(n), newton):
+    if begin(program, border, pair, guess, np.empty(tuples.state.size), np.empty(n), newton, best):
         iterations = bordered(program, border, pair, tolerance, newton, best)
     policy, reached = expand(program, admissible, pair)
     return policy, pair.values, pair.z[n:].copy(), reached, iterations
