@@ -6,8 +6,8 @@ from omg_cmdp.jit import compiled, inner
 from omg_cmdp.planning.solver.interior_point import LOST, SOLVED, STALLED, interior_point, new_newton, product_floor
 from omg_cmdp.planning.solver.program import copy_pair, duality_gap, new_pair
 from omg_cmdp.planning.solver.safety_net import centre_dual
-from omg_cmdp.planning.solver.set_up import expand, keep_slacks, set_up
-from omg_cmdp.planning.solver.solve import LIMIT
+from omg_cmdp.planning.solver.set_up import set_up
+from omg_cmdp.planning.solver.solve import LIMIT, finish
 from omg_cmdp.planning.solver.starts import cold_start, warm_start
 from omg_cmdp.planning.solver.tuples import gather
 
@@ -59,6 +59,4 @@ def solve_hard(
     status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, work)
     if status == LOST or (status == STALLED and warm):
         iterations += with_safety_net(program, floor, tolerance, pair, newton, work)
-    keep_slacks(program, pair)
-    policy, reached = expand(program, admissible, pair)
-    return policy, pair.values, reached, iterations + centring
+    return finish(program, pair, iterations + centring, dense, rewards, start, admissible, roots, barrier)
