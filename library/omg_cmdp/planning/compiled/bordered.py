@@ -4,59 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, inner, leaf
-from omg_cmdp.planning.compiled.border import Border, corrector, direction, extended, make_system, refine, set_prices
+from omg_cmdp.jit import compiled, inner
 from omg_cmdp.planning.compiled.certify import certified_within
 from omg_cmdp.planning.compiled.prices import begin
-from omg_cmdp.planning.solver import blocks
-from omg_cmdp.planning.solver.interior_point import LONG, NEAR, aim, move, new_newton, product_floor
-from omg_cmdp.planning.solver.program import Program, copy_pair, make_occupancy, make_slacks, new_pair
+from omg_cmdp.planning.solver.border import new_border
+from omg_cmdp.planning.solver.interior_point import interior_point, new_newton, product_floor
+from omg_cmdp.planning.solver.program import Program, make_occupancy, new_pair
 from omg_cmdp.planning.solver.set_up import expand, set_up
 from omg_cmdp.planning.solver.solve import HARD, finish, optimise
 from omg_cmdp.planning.solver.tuples import gather
 
 LIMIT = 80
 """Iterations before the loop gives up."""
-WITHIN = 2e-13
-"""How closely the loop meets the budgets, relative to the horizon; less than what counts as met."""
 CLEARLY = 1e-9
 """An excess over a budget, relative to the horizon, that rounding cannot explain."""
 
 
-@leaf
-def bordered(program, border, pair, tolerance, newton, best):
-    """Improve `pair` in place until gap and budgets are within tolerance; return the iterations."""
-    floor, least, slow = product_floor(program, tolerance), np.inf, 0
-    horizon = pair.values.shape[0]
-    copy_pair(pair, best)
-    worth, most = set_prices(program, border, pair)
-    for iteration in range(LIMIT):
-        gap, excess, distance = aim(program, pair, floor, newton)
-        if gap + worth <= tolerance and most <= WITHIN * horizon:
-            return iteration
-        total = gap + worth + most
-        slow = 0 if total < 0.5 * least else slow + 1
-        if total < least:
-            least = total
-            copy_pair(pair, best)
-        if slow >= 4 and distance < NEAR:
-            break
-        if gap == np.inf or not blocks.factorise(program.transitions, program.tuples, newton.weights, newton.factor):
-            break
-        if not make_system(program, border, newton):
-            break
-        primal, dual = direction(program, border, pair, newton)
-        if min(primal, dual) == 1.0:
-            refine(program, border, pair, 0.5 * tolerance, newton)
-        elif min(primal, dual) < LONG and distance > NEAR:
-            primal, dual = corrector(program, border, pair, newton, excess, primal, dual)
-        move(pair, newton, primal, dual)
-        # Without this, costs drift by more than the budgets leave: M may be ill-conditioned.
-        make_occupancy(program, pair.q, newton.dvalues)
-        worth, most = set_prices(program, border, pair)
-        make_slacks(program, pair)
-    copy_pair(best, pair)
-    return iteration
+@inner
+def extended(array, count, value):
+    """Return `array` with `count` entries more, all `value`."""
+    out = np.full(array.size + count, value)
+    out[: array.size] = array
+    return out
 
 
 @inner
@@ -66,17 +35,16 @@ def optimise_within(free, q, values, guess, costs, budgets, tolerance):
     paid, root = extended(free.rewards, count, 0.0), extended(free.roots, count, 0.0)
     wanted = extended(free.barrier, count, tolerance / (8 * count))
     program = Program(free.transitions, tuples, free.start, paid, root, wanted)
-    rows, columns = np.empty((count, n)), np.empty((count, *values.shape))
+    rows = np.empty((count, n))
     for j in range(count):
         rows[j] = gather(tuples, costs[j])
-    matrices = rows, np.empty((count, n)), np.empty((count, count))
-    border = Border(rows, budgets, free.rewards, matrices[1], columns, matrices[2], np.empty(count), np.empty(count))
+    border = new_border(program, free.rewards, rows, budgets)
     pair, best, newton = new_pair(program), new_pair(program), new_newton(program)
     pair.q[:n], pair.values[:] = q, values
     make_occupancy(program, pair.q, newton.dvalues)
     newton.wanted[0], iterations = product_floor(program, tolerance), 0
     if begin(program, border, pair, guess, np.empty(tuples.state.size), np.empty(n), newton, best):
-        iterations = bordered(program, border, pair, tolerance, newton, best)
+        _, iterations = interior_point(program, border, pair, tolerance, LIMIT, newton, best)
     return pair, iterations
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from omg_cmdp.jit import leaf
-from omg_cmdp.planning.compiled.border import make_system, set_prices
 from omg_cmdp.planning.rounding import TINY
 from omg_cmdp.planning.solver import blocks
+from omg_cmdp.planning.solver.border import make_system, set_prices
 from omg_cmdp.planning.solver.program import copy_pair, make_dual, make_occupancy, make_slacks, node_masses
 from omg_cmdp.planning.solver.terms import root_part
 

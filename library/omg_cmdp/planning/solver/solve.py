@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from omg_cmdp.jit import compiled, inner
+from omg_cmdp.planning.solver.border import no_budgets
 from omg_cmdp.planning.solver.certify import certified
 from omg_cmdp.planning.solver.interior_point import LOST, STALLED, interior_point, new_newton, product_floor
 from omg_cmdp.planning.solver.program import new_pair
@@ -25,14 +26,14 @@ HARD = -1
 @inner
 def optimise(program, pair, tolerance, earlier):
     """Set `pair` to the optimum; return the iterations, or `HARD`."""
-    work, newton = new_pair(program), new_newton(program)
+    work, newton, border = new_pair(program), new_newton(program), no_budgets(program)
     floor = product_floor(program, tolerance)
     theta = cold_start(program, floor, pair)
     warm = earlier.size > 0 and warm_start(program, floor, gather(program.tuples, earlier), pair)
     status, iterations, settled = LOST, 0, False
     if warm or theta == 0.0:
         settled = alternate(program, floor, pair, work)
-        status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, work)
+        status, iterations = interior_point(program, border, pair, tolerance, LIMIT, newton, work)
     return HARD if status == LOST or (status == STALLED and (warm or settled)) else iterations
 
 
