@@ -8,6 +8,7 @@ induction finds that policy, and proves how far the mixture is from the optimum.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -83,13 +84,19 @@ def checked_budgets(
     step = mdp.admissible.shape
     validation.one_of_shapes("costs", table, (limits.size, *step), (limits.size, mdp.horizon, *step))
     table[..., ~mdp.admissible] = 0.0
-    validation.in_range("costs", table, -np.inf, np.inf)
-    validation.in_range("budgets", limits, -np.inf, np.inf)
+    largest = np.abs(table).reshape(limits.size, -1).max(axis=1)
+    if not (largest.max() < np.inf and np.abs(limits).max() < np.inf):
+        validation.in_range("costs", table, -np.inf, np.inf)
+        validation.in_range("budgets", limits, -np.inf, np.inf)
     table = table.reshape(limits.size, -1, *step)
-    largest = np.abs(table).max(axis=(1, 2, 3))
-    scales = np.ldexp(1.0, np.clip(np.frexp(largest)[1] - 1, -1000, 1000)) * (largest > 0.0) + (largest == 0.0)
+    scales = np.array([_power_of_two(size) for size in largest.tolist()])
     with np.errstate(over="ignore"):
         return Budgets(table / scales[:, None, None, None], limits / scales, scales)
+
+
+def _power_of_two(size: float) -> float:
+    """Return the largest power of two that is at most `size`, in the range where its reciprocal is finite; 1 for 0."""
+    return math.ldexp(1.0, min(max(math.frexp(size)[1] - 1, -1000), 1000)) if size > 0.0 else 1.0
 
 
 class Blend(NamedTuple):

@@ -21,14 +21,13 @@ from omg_cmdp import validation
 from omg_cmdp.jit import Lazy, one_thread
 from omg_cmdp.mdp.budgets import Budgets, checked_budgets
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.planning.budgets import keep_within
+from omg_cmdp.planning.budgets import plan_within
 from omg_cmdp.planning.regularisers import regulariser
-from omg_cmdp.planning.solution import Solution, Status
+from omg_cmdp.planning.solution import Solution, Status, as_solution
 from omg_cmdp.validation import FloatArray
 
 solver = Lazy("omg_cmdp.planning.solver.solve")
 hard = Lazy("omg_cmdp.planning.solver.hard")
-certifier = Lazy("omg_cmdp.planning.solver.certify")
 sparse = Lazy("omg_cmdp.planning.solver.sparse")
 tuples = Lazy("omg_cmdp.planning.solver.tuples")
 
@@ -103,28 +102,17 @@ def plan(
     horizon, states, rows = mdp.space.horizon, mdp.space.states, _NO_ROWS
     if states >= SPARSE_FROM and np.count_nonzero(transitions) < SPARSE_BELOW * transitions.size:
         rows = sparse.sparse_rows(transitions, mask)
+    program = transitions, *rows, rewards, first, mask, horizon, roots, barrier
+    # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
+    aim = 0.5 * tolerance / scale
     with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
-        # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
-        program = transitions, *rows, rewards, first, mask, horizon, roots, barrier
-        policy, values, occupancy, gap, iterations = solver.solve(*program, 0.5 * tolerance / scale, earlier)
-        if iterations == solver.HARD:
-            policy, values, reached, iterations = hard.solve_hard(*program, 0.5 * tolerance / scale, earlier)
-            tables = transitions, rewards, first, mask
-            occupancy, gap = certifier.certify(*tables, reached, roots, barrier, policy, values)
-    certificate = gap * scale
-    if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
-        certificate = np.inf
-    solution = Solution(
-        policy=policy,
-        occupancy=occupancy,
-        values=values,
-        certificate=certificate,
-        status=Status.SOLVED if certificate <= tolerance else Status.STALLED,
-        iterations=iterations,
-    )
-    if given is not None:
-        with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
-            solution = keep_within(mdp, given, program, scale, tolerance, solution, start)
+        if given is not None:
+            solution = plan_within(mdp, given, program, scale, tolerance, earlier, start)
+        else:
+            found = solver.solve(*program, aim, earlier)
+            if found[-1] == solver.HARD:
+                found = hard.solve_hard(*program, aim, earlier)
+            solution = as_solution(found, scale, tolerance)
     if start is not None and solution.status is Status.STALLED:
         regular: dict[str, Any] = {"weights": weights, "uncertainty": uncertainty, "floor": floor}
         cold = plan(mdp, gamma, **regular, costs=costs, budgets=budgets, tolerance=tolerance)

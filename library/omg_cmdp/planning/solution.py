@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -86,3 +88,21 @@ class Solution:
     prices: FloatArray = dataclasses.field(default_factory=_none)
     costs: FloatArray = dataclasses.field(default_factory=_none)
     least_costs: FloatArray = dataclasses.field(default_factory=_none)
+
+
+def as_solution(found: Sequence[Any], scale: float, tolerance: float, **priced: FloatArray) -> Solution:
+    """Return what the solver found as a `Solution`; `scale` turns its gap into the certificate."""
+    policy, values, occupancy, gap, iterations = found
+    certificate = gap * scale
+    if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
+        certificate = np.inf
+    status = Status.SOLVED if certificate <= tolerance else Status.STALLED
+    return Solution(
+        policy=policy,
+        occupancy=occupancy,
+        values=values,
+        certificate=certificate,
+        status=status,
+        iterations=iterations,
+        **priced,
+    )

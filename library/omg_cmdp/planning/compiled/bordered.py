@@ -4,154 +4,97 @@ from __future__ import annotations
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, leaf
-from omg_cmdp.planning.compiled.border import Border, corrector, direction, extended, make_system, refine, set_prices
-from omg_cmdp.planning.rounding import TINY
-from omg_cmdp.planning.solver import blocks
-from omg_cmdp.planning.solver.interior_point import NEAR, aim, move, new_newton, product_floor
-from omg_cmdp.planning.solver.program import (
-    Program,
-    copy_pair,
-    make_dual,
-    make_occupancy,
-    make_slacks,
-    new_pair,
-    node_masses,
-)
+from omg_cmdp.jit import compiled, inner
+from omg_cmdp.planning.compiled.certify import certified_within
+from omg_cmdp.planning.compiled.prices import begin
+from omg_cmdp.planning.solver.border import new_border
+from omg_cmdp.planning.solver.interior_point import interior_point, new_newton, product_floor
+from omg_cmdp.planning.solver.program import Program, make_occupancy, new_pair
 from omg_cmdp.planning.solver.set_up import expand, set_up
-from omg_cmdp.planning.solver.terms import root_part
+from omg_cmdp.planning.solver.solve import HARD, finish, optimise
 from omg_cmdp.planning.solver.tuples import gather
 
 LIMIT = 80
 """Iterations before the loop gives up."""
-WITHIN = 2e-13
-"""How closely the loop meets the budgets, relative to the horizon; less than what counts as met."""
-FIRST_SLACK = 1e-3
-"""The slack of a budget is at least this large at the start."""
+CLEARLY = 1e-9
+"""An excess over a budget, relative to the horizon, that rounding cannot explain."""
 
 
-@leaf
-def begin(program, border, pair, guess, masses, products, newton):
-    """Set prices, slacks and a dual for the occupancy in `pair`; return False if rounding prevents it.
+@inner
+def extended(array, count, value):
+    """Return `array` with `count` entries more, all `value`."""
+    out = np.full(array.size + count, value)
+    out[: array.size] = array
+    return out
 
-    With a guess of the prices, and values in `pair` that answer to them, little is changed. Otherwise prices come from
-    one Newton step, and occupancy and values answer to them.
-    """
-    n, count, weights = border.rewards.size, border.budgets.size, newton.weights
-    for i in range(n):
-        root = root_part(program.roots[i], pair.q[i])
-        products[i] = root + program.barrier[i] + newton.wanted[0]
-        weights[i] = pair.q[i] * pair.q[i] / products[i] / (1.0 - 0.5 * root / products[i])
+
+@inner
+def optimise_within(free, q, values, guess, costs, budgets, tolerance):
+    """Return the pair within budgets, and the iterations, from an occupancy and its values for the program `free`."""
+    n, count, tuples = free.rewards.size, budgets.size, free.tuples
+    paid, root = extended(free.rewards, count, 0.0), extended(free.roots, count, 0.0)
+    wanted = extended(free.barrier, count, tolerance / (8 * count))
+    program = Program(free.transitions, tuples, free.start, paid, root, wanted)
+    rows = np.empty((count, n))
     for j in range(count):
-        pair.q[n + j], pair.z[n + j], weights[n + j] = 0.0, guess[j] if guess.size else 0.0, 1.0
-    set_prices(program, border, pair)
-    known = guess.size > 0 and has_slacks(program, pair, n)
-    if guess.size == 0:
-        if not blocks.factorise(program.transitions, program.tuples, weights, newton.factor):
-            return False
-        if not make_system(program, border, newton):
-            return False
-        for j in range(count):
-            stiffness = TINY
-            for i in range(n):
-                stiffness += weights[i] * border.projected[j, i] ** 2
-            # No further than the rewards are worth: where the plan is almost deterministic, Newton's step is too long.
-            pair.z[n + j] = min(max(-border.missed[j], 0.0) / stiffness, 1.0)
-        set_prices(program, border, pair)
-    if not known:
-        node_masses(program.tuples, pair.q, masses)
-        make_dual(program, masses, products, np.int64(8), pair)
-        for i in range(n):
-            pair.q[i] = products[i] / pair.z[i]
-        make_occupancy(program, pair.q, newton.dvalues)
-        set_prices(program, border, pair)
-    most = 0.0
-    for j in range(count):
-        least = program.barrier[n + j] / pair.z[n + j] if known and pair.z[n + j] > 0.0 else FIRST_SLACK
-        pair.q[n + j] = max(abs(border.missed[j]), min(least, FIRST_SLACK))  # s was 0: this is b - c·q
-        most = max(most, pair.q[n + j] * pair.z[n + j])
-    for j in range(count):
-        product = max(0.0 if known else 0.1 * most, program.barrier[n + j])
-        pair.z[n + j] = max(pair.z[n + j], product / pair.q[n + j])
-    set_prices(program, border, pair)
-    if not (known and has_slacks(program, pair, n)):
-        node_masses(program.tuples, pair.q, masses)
-        make_dual(program, masses, products, np.int64(8), pair)
-    return True
+        rows[j] = gather(tuples, costs[j])
+    border = new_border(program, free.rewards, rows, budgets)
+    pair, best, newton = new_pair(program), new_pair(program), new_newton(program)
+    pair.q[:n], pair.values[:] = q, values
+    make_occupancy(program, pair.q, newton.dvalues)
+    newton.wanted[0], iterations = product_floor(program, tolerance), 0
+    if begin(program, border, pair, guess, np.empty(tuples.state.size), np.empty(n), newton, best):
+        _, iterations = interior_point(program, border, pair, tolerance, LIMIT, newton, best)
+    return pair, iterations
 
 
-@leaf
-def has_slacks(program, pair, count):
-    """Recompute the slacks; return whether the first `count` are positive."""
-    make_slacks(program, pair)
-    least = np.inf
-    for i in range(count):
-        least = min(least, pair.z[i])
-    return least > 0.0
-
-
-@leaf
-def bordered(program, border, pair, tolerance, newton, best):
-    """Improve `pair` in place until gap and budgets are within tolerance; return the iterations."""
-    floor, least, slow = product_floor(program, tolerance), np.inf, 0
-    horizon = pair.values.shape[0]
-    copy_pair(pair, best)
-    for iteration in range(LIMIT):
-        worth, most = set_prices(program, border, pair)
-        gap, excess, distance = aim(program, pair, floor, newton)
-        if gap + worth <= tolerance and most <= WITHIN * horizon:
-            return iteration
-        total = gap + worth + most
-        slow = 0 if total < 0.5 * least else slow + 1
-        if total < least:
-            least = total
-            copy_pair(pair, best)
-        if slow >= 4 and distance < NEAR:
-            break
-        if gap == np.inf or not blocks.factorise(program.transitions, program.tuples, newton.weights, newton.factor):
-            break
-        if not make_system(program, border, newton):
-            break
-        primal, dual = direction(program, border, pair, newton)
-        if min(primal, dual) == 1.0:
-            refine(program, border, pair, 0.5 * tolerance, newton)
-        elif min(primal, dual) < 0.7 and distance > NEAR:
-            primal, dual = corrector(program, border, pair, newton, excess, primal, dual)
-        move(pair, newton, primal, dual)
-        # Without this, costs drift by more than the budgets leave: M may be ill-conditioned.
-        make_occupancy(program, pair.q, newton.dvalues)
-        set_prices(program, border, pair)
-        make_slacks(program, pair)
-    copy_pair(best, pair)
-    return iteration
+@inner
+def are_exceeded(tuples, q, costs, budgets):
+    """Return whether an occupancy costs clearly more than a budget."""
+    horizon, exceeded = tuples.layer.size - 1, False
+    for j in range(budgets.size):
+        exceeded |= (gather(tuples, costs[j]) * q).sum() > budgets[j] + CLEARLY * horizon
+    return exceeded
 
 
 @compiled
 def solve(
     dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier, tolerance, earlier,
-    values, guess, costs, budgets,
+    costs, budgets, allowed,
 ):  # fmt: skip
-    """Return policy (H, S, A), values (H, S), prices (J,), the reachable states (H, S) and the number of iterations.
+    """Return what the solver's `solve` returns, and prices and slacks (J,), both empty for a plan without budgets.
 
-    The first arguments are those of the solver, with a policy to start from, and its values; `guess` are its prices
-    (J,), or empty if it is the plan without budgets. Costs (J, K, S, A) and budgets (J,) are scaled.
+    The plan is without budgets unless it clearly exceeds one. Costs (J, K, S, A) and budgets (J,) are scaled.
     """
-    free = set_up(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier)
-    n, count, tuples = free.rewards.size, budgets.size, free.tuples
-    paid, root = extended(free.rewards, count, 0.0), extended(free.roots, count, 0.0)
-    wanted = extended(free.barrier, count, tolerance / (8 * count))
-    program = Program(free.transitions, tuples, start, paid, root, wanted)
-    rows, columns = np.empty((count, n)), np.empty((count, horizon, start.size))
-    for j in range(count):
-        rows[j] = gather(tuples, costs[j])
-    matrices = rows, np.empty((count, n)), np.empty((count, count))
-    border = Border(rows, budgets, free.rewards, matrices[1], columns, matrices[2], np.empty(count), np.empty(count))
-    pair, best, newton = new_pair(program), new_pair(program), new_newton(program)
-    pair.q[:n] = gather(tuples, earlier)
-    pair.values[:] = values
-    make_occupancy(program, pair.q, newton.dvalues)
-    newton.wanted[0], iterations = product_floor(program, tolerance), 0
-    if begin(program, border, pair, guess, np.empty(tuples.state.size), np.empty(n), newton):
-        iterations = bordered(program, border, pair, tolerance, newton, best)
+    program = set_up(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier)
+    pair, none = new_pair(program), np.empty(0)
+    iterations = optimise(program, pair, tolerance, earlier)
+    if iterations == HARD or not are_exceeded(program.tuples, pair.q, costs, budgets):
+        found = finish(program, pair, iterations, dense, rewards, start, admissible, roots, barrier)
+        return *found, none, none
+    pair, more = optimise_within(program, pair.q, pair.values, none, costs, budgets, tolerance)
     policy, reached = expand(program, admissible, pair)
-    return policy, pair.values, pair.z[n:].copy(), reached, iterations
+    prices = pair.z[program.rewards.size :].copy()
+    tables = dense, rewards, start, admissible, reached, roots, barrier
+    occupancy, slacks, gap = certified_within(*tables, policy, pair.values, costs, budgets, prices, allowed)
+    return policy, pair.values, occupancy, gap, iterations + more, prices, slacks
+
+
+@compiled
+def resume(
+    dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier, tolerance, earlier,
+    values, guess, costs, budgets, allowed, easier, raised,
+):  # fmt: skip
+    """Return what `solve` returns, from the policy `earlier` and its values.
+
+    `guess` are its prices (J,), or empty if it is the plan without budgets. The loop adds `easier` to the barrier and
+    `raised` to the budgets; the certificate, with `allowed` as the excess over budgets that it accepts, does not.
+    """
+    program = set_up(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier + easier)
+    q = gather(program.tuples, earlier)
+    pair, iterations = optimise_within(program, q, values, guess, costs, budgets + raised, tolerance)
+    policy, reached = expand(program, admissible, pair)
+    prices = pair.z[program.rewards.size :].copy()
+    tables = dense, rewards, start, admissible, reached, roots, barrier
+    occupancy, slacks, gap = certified_within(*tables, policy, pair.values, costs, budgets, prices, allowed)
+    return policy, pair.values, occupancy, gap, iterations, prices, slacks

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from omg_cmdp.jit import compiled
+from omg_cmdp.jit import inner, leaf
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
 from omg_cmdp.planning.rounding import EPSILON, OF_TERM, TINY
+from omg_cmdp.planning.rounding import of_slacks as slacks_error
 from omg_cmdp.planning.solver.certify import difference, fused, of_slack, of_sum
 from omg_cmdp.planning.solver.terms import gap_term
 
+of_slacks = leaf(slacks_error)
 
-@compiled
-def certify(transitions, rewards, start, admissible, reached, roots, barrier, policy, values, costs, budgets, prices):
+
+@inner
+def certified_within(
+    transitions, rewards, start, admissible, reached, roots, barrier, policy, values, costs, budgets, prices, allowed
+):
     """Return the occupancy measure of `policy`, its slacks b - ⟨q, c⟩ (J,), and the gap that values and prices prove.
 
-    As `certify` of the solver, with λ·(b - ⟨q, c⟩) added. That term is not flat in q, so that the occupancy has twice
-    the digits too, and is that of the policy with rows that sum to 1.
+    As `certified` of the solver, with λ·(b - ⟨q, c⟩) added; if a budget is exceeded by more than `allowed`, relative to
+    the horizon, nothing is proven. That term is not flat in q, so that the occupancy has twice the digits too, and is
+    that of the policy with rows that sum to 1.
     """
     horizon, states, actions = policy.shape
     occupancy, count = np.zeros((horizon, states, actions)), budgets.size
@@ -73,5 +79,11 @@ def certify(transitions, rewards, start, admissible, reached, roots, barrier, po
                     gap = np.inf
         marginal, after = after, marginal
         lower, below = below, lower
-    slacks += slacks_below
-    return occupancy, slacks, of_sum(occupancy.size) * gap
+    gap *= of_sum(occupancy.size)
+    for j in range(count):
+        slacks[j] += slacks_below[j]
+        if not slacks[j] >= -allowed * horizon:
+            gap = np.inf
+        lost = of_slacks(horizon, states, actions) * (abs(budgets[j]) + horizon)
+        gap += of_sum(count) * (prices[j] * (max(slacks[j], 0.0) + lost))
+    return occupancy, slacks, gap

@@ -8,7 +8,7 @@ import numpy as np
 from numba import float64
 from numba.extending import intrinsic
 
-from omg_cmdp.jit import compiled, in_plain_python, inner, leaf
+from omg_cmdp.jit import in_plain_python, inner, leaf
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
 from omg_cmdp.planning.rounding import OF_TERM, TINY
 from omg_cmdp.planning.rounding import difference as plain_difference
@@ -33,12 +33,6 @@ def _plain_fused(a, b, c):
 
 
 fused = _plain_fused if in_plain_python() else _fused
-
-
-@compiled
-def certify(transitions, rewards, start, admissible, reached, roots, barrier, policy, values):
-    """Return what `certified` returns."""
-    return certified(transitions, rewards, start, admissible, reached, roots, barrier, policy, values)
 
 
 @inner

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from omg_cmdp.jit import compiled, inner
+from omg_cmdp.planning.solver.border import no_budgets
 from omg_cmdp.planning.solver.interior_point import LOST, SOLVED, STALLED, interior_point, new_newton, product_floor
 from omg_cmdp.planning.solver.program import copy_pair, duality_gap, new_pair
 from omg_cmdp.planning.solver.safety_net import centre_dual
-from omg_cmdp.planning.solver.set_up import expand, keep_slacks, set_up
-from omg_cmdp.planning.solver.solve import LIMIT
+from omg_cmdp.planning.solver.set_up import set_up
+from omg_cmdp.planning.solver.solve import LIMIT, finish
 from omg_cmdp.planning.solver.starts import cold_start, warm_start
 from omg_cmdp.planning.solver.tuples import gather
 
@@ -18,7 +19,7 @@ STAGES = 15
 
 
 @inner
-def with_safety_net(program, floor, tolerance, pair, newton, work):
+def with_safety_net(program, border, floor, tolerance, pair, newton, work):
     """Centre by the dual alone, try the loop from there, lower θ until it works; `pair` ends as the best found."""
     best, centred = new_pair(program), new_pair(program)
     copy_pair(pair, best)
@@ -30,7 +31,7 @@ def with_safety_net(program, floor, tolerance, pair, newton, work):
     for _ in range(STAGES):
         iterations += centre_dual(program, centred, theta, CENTRING_LIMIT, newton, work)
         copy_pair(centred, pair)
-        status, more = interior_point(program, pair, tolerance, LIMIT, newton, work)
+        status, more = interior_point(program, border, pair, tolerance, LIMIT, newton, work)
         iterations += more
         gap = duality_gap(program, pair)
         if gap < least:
@@ -49,16 +50,15 @@ def solve_hard(
 ):
     """Do what `solve` does, with the safety net."""
     program = set_up(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier)
-    pair, work, newton = new_pair(program), new_pair(program), new_newton(program)
+    pair, work = new_pair(program), new_pair(program)
+    newton, border = new_newton(program), no_budgets(program)
     floor = product_floor(program, tolerance)
     theta = cold_start(program, floor, pair)
     warm = earlier.size > 0 and warm_start(program, floor, gather(program.tuples, earlier), pair)
     centring = 0
     if theta > 0.0 and not warm:
         centring = centre_dual(program, pair, theta, CENTRING_LIMIT, newton, work)
-    status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, work)
+    status, iterations = interior_point(program, border, pair, tolerance, LIMIT, newton, work)
     if status == LOST or (status == STALLED and warm):
-        iterations += with_safety_net(program, floor, tolerance, pair, newton, work)
-    keep_slacks(program, pair)
-    policy, reached = expand(program, admissible, pair)
-    return policy, pair.values, reached, iterations + centring
+        iterations += with_safety_net(program, border, floor, tolerance, pair, newton, work)
+    return finish(program, pair, iterations + centring, dense, rewards, start, admissible, roots, barrier)

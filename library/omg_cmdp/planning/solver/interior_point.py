@@ -14,6 +14,7 @@ import numpy as np
 from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.solver import blocks
 from omg_cmdp.planning.solver.blocks import Factor
+from omg_cmdp.planning.solver.border import make_system, set_prices, step_prices
 from omg_cmdp.planning.solver.program import Pair, copy_pair, make_occupancy, make_slacks, new_pair
 from omg_cmdp.planning.solver.terms import gap_bound, root_part
 
@@ -29,6 +30,8 @@ LONG = 0.7
 """A Newton step at least this long is taken without a corrector (which, with roots, can hold the pair in place)."""
 SHORT = 0.1
 """If both steps are shorter than this, the corrector tries again with more centring."""
+WITHIN = 2e-13
+"""How closely budgets are met, relative to the horizon; less than what counts as met."""
 CENTRAL = 1e-3
 """No product may fall below this fraction of the wanted product, or of the mean excess."""
 
@@ -65,37 +68,43 @@ def product_floor(program, tolerance):
 
 
 @leaf
-def interior_point(program, pair, tolerance, limit, newton, best):
-    """Improve `pair` in place until its gap is within `tolerance`; return why it stopped, and the iterations.
+def interior_point(program, border, pair, tolerance, limit, newton, best):
+    """Improve `pair` in place until gap and budgets are within tolerance; return why it stopped, and the iterations.
 
     `newton` and `best` are work space.
     """
-    floor, least, slow = product_floor(program, tolerance), np.inf, 0
+    floor, least, slow, count = product_floor(program, tolerance), np.inf, 0, border.budgets.size
+    worth, most = set_prices(program, border, pair)
     make_slacks(program, pair)
     copy_pair(pair, best)
     for iteration in range(limit):
         gap, excess, distance = aim(program, pair, floor, newton)
-        if gap <= tolerance:
+        if gap + worth <= tolerance and most <= WITHIN * pair.values.shape[0]:
             return SOLVED, iteration
         # Newton's method doubles the digits here; when it no longer does, double precision is exhausted.
-        slow = 0 if gap < 0.5 * least else slow + 1
-        if gap < least:
-            least = gap
+        total = gap + worth + most
+        slow = 0 if total < 0.5 * least else slow + 1
+        if total < least:
+            least = total
             copy_pair(pair, best)
-        if slow >= 3 and distance < NEAR:
+        if slow >= 3 + (count > 0) and distance < NEAR:
             copy_pair(best, pair)
             return STALLED, iteration
         if gap == np.inf or not blocks.factorise(program.transitions, program.tuples, newton.weights, newton.factor):
             break
-        newton_step(program, newton)
+        if not make_system(program, border, newton):
+            break
+        newton_step(program, border, newton)
         primal, dual = longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
         if min(primal, dual) == 1.0:
-            refine(program, pair, 0.5 * tolerance, newton)
+            refine(program, border, pair, 0.5 * tolerance, newton)
         elif distance > NEAR and min(primal, dual) < LONG:
-            primal, dual = corrector(program, pair, newton, excess, primal, dual)
+            primal, dual = corrector(program, border, pair, newton, excess, primal, dual)
         move(pair, newton, primal, dual)
-        if distance <= NEAR:
+        # With budgets always: costs would drift by more than these leave.
+        if distance <= NEAR or count > 0:
             make_occupancy(program, pair.q, newton.dvalues)
+            worth, most = set_prices(program, border, pair)
             make_slacks(program, pair)
     copy_pair(best, pair)
     return LOST, limit
@@ -130,11 +139,12 @@ def aim(program, pair, floor, newton):
 
 
 @leaf
-def newton_step(program, newton):
-    """Solve B·dq = 0, dz = Bᵀ·dV, dq + D·dz = residual."""
+def newton_step(program, border, newton):
+    """Solve B·dq = 0, dz = Bᵀ·dV, dq + D·dz = residual, with the rows of the border."""
     blocks.flow(program.transitions, program.tuples, newton.residual, newton.dvalues)
     blocks.solve(program.tuples, newton.factor, newton.dvalues)
     blocks.flow_adjoint(program.transitions, program.tuples, newton.dvalues, newton.dz)
+    step_prices(border, newton)
     for i in range(newton.dq.size):
         newton.dq[i] = newton.residual[i] - newton.weights[i] * newton.dz[i]
 
@@ -154,13 +164,13 @@ def longest_step(x, dx):
 
 
 @leaf
-def refine(program, pair, tolerance, newton):
+def refine(program, border, pair, tolerance, newton):
     """Improve a whole Newton step by its second-order term, again and again with the same factor while that pays."""
     direction, gap = Pair(newton.dq, newton.dvalues, newton.dz), gap_after(program, pair, newton)
     while gap > tolerance:
         copy_pair(direction, newton.kept)
         add_second_order(program, pair, newton)
-        newton_step(program, newton)
+        newton_step(program, border, newton)
         before, gap = gap, gap_after(program, pair, newton)
         if not gap < before:
             copy_pair(newton.kept, direction)
@@ -194,7 +204,7 @@ def add_second_order(program, pair, newton):
 
 
 @leaf
-def corrector(program, pair, newton, excess, primal, dual):
+def corrector(program, border, pair, newton, excess, primal, dual):
     """Replace the direction by one towards wanted + centre; return its steps.
 
     The centre is Mehrotra's, and the first attempt has his second-order term. If that shortens the step, it is dropped;
@@ -205,7 +215,7 @@ def corrector(program, pair, newton, excess, primal, dual):
     shortest = min(primal, dual)
     for attempt in range(3):
         aim_above(pair, newton, centre, attempt == 0)
-        newton_step(program, newton)
+        newton_step(program, border, newton)
         primal, dual = longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
         if attempt == 0 and min(primal, dual) < shortest:
             continue

@@ -12,8 +12,7 @@ from library.tests.random_mdps import by_step, random_mdp, random_mdps
 from omg_cmdp.mdp import reachable_states
 from omg_cmdp.planning.plan import _NO_ROWS
 from omg_cmdp.planning.regularisers import regulariser
-from omg_cmdp.planning.solver import blas, blocks, program, safety_net, sparse, starts, terms, tuples
-from omg_cmdp.planning.solver.certify import certify
+from omg_cmdp.planning.solver import blas, blocks, certify, program, safety_net, sparse, starts, terms, tuples
 from omg_cmdp.planning.solver.program import Program
 
 
@@ -33,8 +32,8 @@ def for_python(module):
     return types.SimpleNamespace(**(vars(module) | {name: wrapped(value) for name, value in functions.items()}))
 
 
-blas, blocks, program, safety_net, starts, terms, tuples = (
-    for_python(module) for module in (blas, blocks, program, safety_net, starts, terms, tuples)
+blas, blocks, certify, program, safety_net, starts, terms, tuples = (
+    for_python(module) for module in (blas, blocks, certify, program, safety_net, starts, terms, tuples)
 )
 hopeful_masses, make_dual, new_pair = program.hopeful_masses, program.make_dual, program.new_pair
 gap_bound, gap_term, root_part = terms.gap_bound, terms.gap_term, terms.root_part
@@ -253,7 +252,9 @@ def test_the_compiled_certificate_is_the_one_in_numpy(make, rng):
         roots, barrier, scale = regulariser(problem.mdp, **chosen)
         kernel, rewards, first, mask = problem.mdp.raw
         reached = reachable_states(problem.mdp).view(np.uint8)
-        occupancy, gap = certify(kernel, rewards, first, mask, reached, roots, barrier, solution.policy, values)
+        occupancy, gap = certify.certified(
+            kernel, rewards, first, mask, reached, roots, barrier, solution.policy, values
+        )
         expected = omg.certificate(problem.mdp, solution.policy, values, **chosen)
         assert gap * scale == pytest.approx(expected, rel=1e-6)
         np.testing.assert_allclose(occupancy, solution.occupancy, rtol=1e-12)

@@ -17,17 +17,6 @@ import numpy as np
 
 from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.solver import blocks
-from omg_cmdp.planning.solver.interior_point import (
-    GAINFUL,
-    SHORT,
-    add_second_order,
-    aim_above,
-    gap_after,
-    longest_step,
-    mean_excess,
-    stay_central,
-)
-from omg_cmdp.planning.solver.program import Pair, copy_pair
 
 
 class Border(NamedTuple):
@@ -44,11 +33,17 @@ class Border(NamedTuple):
 
 
 @inner
-def extended(array, count, value):
-    """Return `array` with `count` entries more, all `value`."""
-    out = np.full(array.size + count, value)
-    out[: array.size] = array
-    return out
+def new_border(program, rewards, costs, budgets):
+    """Return the border of these rows, which `program` has room for."""
+    count, nodes = budgets.size, (program.tuples.layer.size - 1, program.start.size)
+    rows, square = np.empty((2, count)), np.empty((count, count))
+    return Border(costs, budgets, rewards, np.empty(costs.shape), np.empty((count, *nodes)), square, rows[0], rows[1])
+
+
+@inner
+def no_budgets(program):
+    """Return the border of a program without budgets."""
+    return new_border(program, program.rewards, np.empty((0, program.rewards.size)), np.empty(0))
 
 
 @leaf
@@ -96,12 +91,9 @@ def make_system(program, border, newton):
 
 
 @leaf
-def direction(program, border, pair, newton):
-    """Solve Newton's equation for `newton.residual`; return the longest steps on the two sides, at most 1."""
+def step_prices(border, newton):
+    """Complete a direction without prices: solve for theirs, and let values and slacks follow."""
     n, count, system, dprices = border.rewards.size, border.budgets.size, border.system, border.dprices
-    blocks.flow(program.transitions, program.tuples, newton.residual, newton.dvalues)
-    blocks.solve(program.tuples, newton.factor, newton.dvalues)
-    blocks.flow_adjoint(program.transitions, program.tuples, newton.dvalues, newton.dz)
     for j in range(count):
         total = newton.residual[n + j] - border.missed[j]
         for i in range(n):
@@ -120,38 +112,3 @@ def direction(program, border, pair, newton):
         for h in range(newton.dvalues.shape[0]):
             for s in range(newton.dvalues.shape[1]):
                 newton.dvalues[h, s] -= dprices[j] * border.columns[j, h, s]
-    for i in range(n + count):
-        newton.dq[i] = newton.residual[i] - newton.weights[i] * newton.dz[i]
-    return longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
-
-
-@leaf
-def refine(program, border, pair, tolerance, newton):
-    """Do what `refine` of the loop without budgets does."""
-    kept, gap = Pair(newton.dq, newton.dvalues, newton.dz), gap_after(program, pair, newton)
-    while gap > tolerance:
-        copy_pair(kept, newton.kept)
-        add_second_order(program, pair, newton)
-        direction(program, border, pair, newton)
-        before, gap = gap, gap_after(program, pair, newton)
-        if not gap < before:
-            copy_pair(newton.kept, kept)
-        if not gap < GAINFUL * before:
-            break
-
-
-@leaf
-def corrector(program, border, pair, newton, excess, primal, dual):
-    """Replace the direction by one towards wanted + centre, with Mehrotra's second-order term; return its steps."""
-    centre = excess * min(1.0, mean_excess(pair, newton, primal, dual) / excess) ** 3
-    shortest = min(primal, dual)
-    for attempt in range(3):
-        aim_above(pair, newton, centre, attempt == 0)
-        primal, dual = direction(program, border, pair, newton)
-        if attempt == 0 and min(primal, dual) < shortest:
-            continue
-        primal, dual = stay_central(pair, newton, primal, dual)
-        if max(primal, dual) > SHORT:
-            break
-        centre = excess
-    return primal, dual
