@@ -20,7 +20,7 @@ import numpy as np
 from omg_cmdp.contexts import Context, alike
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
 from omg_cmdp.logs.log import Log
-from omg_cmdp.validation import FloatArray, function, instance_of, positive_integer, probability, seed_number
+from omg_cmdp.validation import FloatArray, function, instance_of, integer, probability, seed_number
 
 if TYPE_CHECKING:
     import pandas
@@ -90,9 +90,7 @@ def shortfall(
         raise ValueError(
             f"`log` must hold whole episodes with their rewards (`log.whole()` leaves others out), got {got}"
         )
-    half = positive_integer("rollouts", rollouts) // 2
-    if half < 2:
-        raise ValueError(f"`rollouts` must be at least 4, got {rollouts}")
+    half = integer("rollouts", rollouts, 4) // 2
     wide = statistics.NormalDist().inv_cdf(0.5 + 0.5 * probability("confidence", confidence))
     rows, variances = [], []
     for number, places in enumerate(alike(contexts)):

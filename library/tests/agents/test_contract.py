@@ -57,6 +57,6 @@ def test_contract(name):
     check_agent(agent, contexts)
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", [name for name, (_, agent) in AGENTS.items() if agent.reward_oracle is not None])
 def test_the_best_policy_is_optimal_in_the_model(name):
     best_policy_is_optimal_in_the_model(*AGENTS[name])

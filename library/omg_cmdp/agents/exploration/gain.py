@@ -44,7 +44,7 @@ from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.draws import Cache, Streams, empty_cache, keys_of
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.solution import Status
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
+from omg_cmdp.validation import FloatArray, integer, positive_number, seed_number
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
 feasible = Lazy("omg_cmdp.agents.exploration.feasible")
@@ -79,9 +79,7 @@ class GainWeighted(ExplorationRule):
     """
 
     def __init__(self, *, draws: int = 32, floor: float = 1e-4, seed: int = 0) -> None:
-        self.draws = positive_integer("draws", draws)
-        if self.draws < 2:
-            raise ValueError(f"`draws` must be at least 2, got {draws!r}")
+        self.draws = integer("draws", draws, 2)
         self.floor = positive_number("floor", floor)
         self.seed = seed_number(seed)
         self._caches: deque[Cache] = deque(maxlen=1)  # no state: what is drawn is the same without it
