@@ -205,7 +205,7 @@ class _Gate:
 
 
 class _Door:
-    """Lets no cache keep an answer, and no browser guess its kind; refuses what a proxy may have read in another way."""
+    """Lets no cache keep an answer, and no browser guess its kind; refuses what a proxy may have read otherwise."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
