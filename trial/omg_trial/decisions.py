@@ -182,7 +182,7 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
         "drift": drift,
     }
     source, cause, version, row = record.source, record.cause, record.version, record.policy[call.step][state]
-    halt = None if acted else at.state.halt_of(record.person)
+    halt = None if acted else at.state.halted or person.paused
     if halt is not None or not (call.available and record.available):
         rule, done = ("unavailable", at.trial.unavailable) if halt is None else (halt.kind, at.trial.paused)
         none = dict.fromkeys(("drawn", "probability", "probabilities"))

@@ -101,10 +101,6 @@ class State:
         """
         return f"#{sum(bool(self.episodes[number].choices) for number in self.of_person.get(person, ()))}"
 
-    def halt_of(self, person: str) -> Halt | None:
-        """Return the pause or the stop that a person is under; that of the whole trial comes first."""
-        return self.halted or self.people[person].paused
-
     def dataset(self) -> tuple[Dataset, int]:
         """Return the examples of closed episodes, in the order in which these were opened, and how many are settled."""
         found = tuple(example for _, example in sorted(self.examples.items()))

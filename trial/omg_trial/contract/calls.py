@@ -75,8 +75,13 @@ class Call(BaseModel):
 
     model_config = STRICT
     name: ClassVar[str]
+    """That of its class, in words."""
     target: ClassVar[Literal["episode", "person", "incident"] | None] = None
     """What the call is about, if that is no field of it."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.name = re.sub("(?<!^)(?=[A-Z])", " ", cls.__name__).lower()
 
 
 class KeyedCall(NamedTuple):
@@ -110,7 +115,6 @@ class Answer(NamedTuple):
 class Open(Call):
     """Begin an episode for a person."""
 
-    name = "open"
     person: Person
     occasion: Occasion | None = None
     """Name of the decision point, such as a date. It exists once for each person, for ever: the same name has the same
@@ -126,7 +130,7 @@ class Open(Call):
 class Decide(Call):
     """Ask for the action of a step; with `action` the app says that it has acted already, without a network."""
 
-    name, target = "decide", "episode"
+    target = "episode"
     step: Step
     state: str
     action: str | None = None
@@ -147,7 +151,7 @@ class Decide(Call):
 class Report(Call):
     """Say what came of a step: its reward, the next state, or both; a correction has a higher `revision`."""
 
-    name, target = "report", "episode"
+    target = "episode"
     step: Step
     reward: float | None = None
     next_state: str | None = None
@@ -163,21 +167,21 @@ class Report(Call):
 class Close(Call):
     """End an episode."""
 
-    name, target = "close", "episode"
+    target = "episode"
     cause: CAUSES = "finished"
 
 
 class Withdraw(Call):
     """Take a person out of the trial; nobody has to give a reason for that."""
 
-    name, target = "withdraw", "person"
+    target = "person"
     cause: Cause | None = None
 
 
 class Erase(Call):
     """Take a person out of the trial, and destroy the key of their name and contexts."""
 
-    name, target = "erase", "person"
+    target = "person"
     cause: Cause
     """Why. It stays in the log: do not name the person."""
 
@@ -185,7 +189,6 @@ class Erase(Call):
 class Look(Call):
     """Note that somebody has looked at a person, or at all. The service makes this call itself."""
 
-    name = "look"
     what: str
     person: Person | None = None
 
@@ -196,7 +199,6 @@ class Enrol(Call):
     What is not named stays as it was; null takes a date away.
     """
 
-    name = "enrol"
     person: Person
     arm: Literal["learning", "control"] | None = None
     """Drawn if it is null; otherwise the trial file must say that arms are given."""
@@ -217,7 +219,6 @@ class Enrol(Call):
 class Pause(Call):
     """Pause a person, an action, or, if neither is named, the whole trial."""
 
-    name = "pause"
     person: Person | None = None
     action: str | None = None
     cause: Cause
@@ -232,19 +233,14 @@ class Pause(Call):
 class Resume(Pause):
     """End a pause."""
 
-    name = "resume"
-
 
 class Stop(Pause):
     """Stop a person, an action, or the whole trial, for good."""
-
-    name = "stop"
 
 
 class Publish(Call):
     """Use the model that waits."""
 
-    name = "publish"
     version: Count
     cause: Cause
 
@@ -252,13 +248,10 @@ class Publish(Call):
 class Learn(Call):
     """Begin to learn from all closed episodes. The body is empty."""
 
-    name = "learn"
-
 
 class RollBack(Call):
     """Use an earlier version of the model."""
 
-    name = "roll back"
     version: Count
     cause: Cause | None = None
 
@@ -266,7 +259,7 @@ class RollBack(Call):
 class Acknowledge(Call):
     """Say that somebody looks after an incident, with a note for those who read of it later."""
 
-    name, target = "acknowledge", "incident"
+    target = "incident"
     note: Note
 
 

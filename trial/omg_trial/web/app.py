@@ -205,7 +205,7 @@ class _Gate:
 
 
 class _Door:
-    """Lets no cache on the way keep an answer, and refuses what a proxy before it may have read in another way."""
+    """Lets no cache keep an answer, and no browser guess its kind; refuses what a proxy may have read otherwise."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -213,7 +213,9 @@ class _Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def private(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).setdefault("Cache-Control", "no-store")
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("Cache-Control", "no-store")
+                headers["X-Content-Type-Options"] = "nosniff"
             await send(message)
 
         names = [name for name, _ in scope["headers"] if name in _ONCE]

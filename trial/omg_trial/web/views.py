@@ -33,7 +33,6 @@ _POLICY = (
 )
 _PAGE = {
     "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
@@ -41,7 +40,6 @@ LOOK_SECONDS = 600.0
 """Seconds in which a reader who asks for the same again has not looked twice."""
 EVENTS, TOGETHER = 500, 50
 """Events of the log in one answer, and those that are read at once."""
-PRIVATE = {"X-Content-Type-Options": "nosniff"}
 
 
 def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[..., Any]) -> None:
@@ -70,14 +68,14 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[.
         async with one_at_a_time:
             view = await seen()
             text = await asyncio.to_thread(lambda: canonical(overview(view, blinded=blinded)))
-        return Response(text, media_type="application/json", headers=PRIVATE)
+        return Response(text, media_type="application/json")
 
     @app.get("/v1/people/{person}", response_model=dict[str, Any])
     async def look_at_person(person: Annotated[Person, Path()], token: Annotated[Token, reader]) -> Response:
         blinded = token.role == "blinded"
         text = await service.ask(lambda desk: canonical(history(desk, person, blinded=blinded)))
         await note(token, "person", person)
-        return Response(text, media_type="application/json", headers=PRIVATE)
+        return Response(text, media_type="application/json")
 
     @app.get("/v1/events", response_class=PlainTextResponse, dependencies=[role("follower", "analyst")])
     async def follow(after: Annotated[int, Query(ge=0, le=2**53)] = 0) -> Response:
@@ -86,14 +84,14 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, role: Callable[.
             rows = itertools.islice(service.desk.store.rows(after, TOGETHER), EVENTS)
             return "".join(f"{json.dumps(tuple(row))}\n" for row in rows)
 
-        return PlainTextResponse(await asyncio.to_thread(read), headers=PRIVATE)
+        return PlainTextResponse(await asyncio.to_thread(read))
 
     @app.get("/metrics", response_class=PlainTextResponse, dependencies=[analyst])
     async def scrape() -> Response:
         async with one_at_a_time:
             view = await seen()
             text = await asyncio.to_thread(metrics.text, view)
-        return Response(text, headers={**PRIVATE, "Content-Type": CONTENT_TYPE_LATEST})
+        return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     for file in (importlib.resources.files("omg_trial.web") / "page").iterdir():
         _add_file(app, file.name, file.read_bytes())
