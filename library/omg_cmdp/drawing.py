@@ -45,8 +45,10 @@ def figure_class() -> Any:
 
 
 @contextlib.contextmanager
-def picture(columns: int) -> Iterator[Any]:
-    """Yield a figure and its axes side by side, in the style of the package.
+def picture(
+    rows: int = 1, columns: int = 1, *, width: float = 7.2, height: float = 3.0, **options: Any
+) -> Iterator[Any]:
+    """Yield a figure and its axes, (rows, columns), in the style of the package.
 
     Its method `savefig` writes it, and a notebook shows it; matplotlib.pyplot need not be imported.
     """
@@ -54,7 +56,7 @@ def picture(columns: int) -> Iterator[Any]:
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
-        drawn = make(figsize=(3.6 * columns, 2.9), layout="constrained")
-        yield drawn, drawn.subplots(1, columns, squeeze=False)[0]
+        drawn = make(figsize=(width, height), layout="constrained")
+        yield drawn, drawn.subplots(rows, columns, squeeze=False, **options)
         drawn.draw_without_rendering()  # the layout is that of this style, whatever the caller's is
         drawn.set_layout_engine("none")

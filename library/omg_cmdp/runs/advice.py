@@ -26,6 +26,7 @@ from omg_cmdp.misfit.judgement import sentence
 from omg_cmdp.planning.decision import Decision, state_policy
 from omg_cmdp.planning.solution import Status
 from omg_cmdp.runs.display import advice_text
+from omg_cmdp.runs.pictures import draw_advice
 from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
 from omg_cmdp.validation import FloatArray, instance_of, listed, seed_number
 
@@ -102,6 +103,16 @@ class Advice:
 
     def __repr__(self) -> str:
         return advice_text(self)
+
+    def plot(self, state_names: Sequence[str] = (), action_names: Sequence[str] = ()) -> Any:
+        """Return a figure of matplotlib: how likely each action is, by step, in the states visited most.
+
+        Parameters
+        ----------
+        state_names, action_names : sequence of str, default ()
+            The names of all states and actions; by default they have numbers.
+        """
+        return draw_advice(self, state_names, action_names)
 
     def record(self) -> dict[str, Any]:
         """Return everything as plain data, rounded to six digits."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from omg_cmdp.contexts import Context
 from omg_cmdp.records import plain
 
 if TYPE_CHECKING:
@@ -15,16 +16,18 @@ LINES = 3
 """The most rows of an advice in a text."""
 
 
+def context_in_words(context: Context) -> str:
+    """Return a context as a short text."""
+    context = tuple(map(plain, context)) if isinstance(context, tuple) else context
+    return f"{context.round(2) if isinstance(context, np.ndarray) and context.dtype.kind == 'f' else context!r:.60}"
+
+
 def advice_text(advice: Advice) -> str:
     """Return the choices of the places visited most, one on each line."""
-    table, context = advice.table(), advice.context
+    table = advice.table()
     if advice.visits is not None:
         table = table.sort_values("visits", ascending=False, kind="stable")
-    if isinstance(context, np.ndarray) and context.dtype.kind == "f":
-        context = context.round(2)
-    elif isinstance(context, tuple):
-        context = tuple(map(plain, context))
-    lines = [f"Advice for context {context!r:.60}"]
+    lines = [f"Advice for context {context_in_words(advice.context)}"]
     for row in table.head(LINES).to_dict("records"):
         best = f"step {row['step']}, state {row['state']}: action {row['action']} with {row['probability']:.0%}"
         lead = "" if advice.lead is None else f", worth {row['lead']:.2g} more than action {row['runner_up']}"

@@ -1,4 +1,4 @@
-"""Objects show themselves: in a few lines of text, and ledgers in a picture."""
+"""Objects show themselves: in a few lines of text, and in a picture."""
 
 import sys
 
@@ -61,20 +61,28 @@ def test_an_agent_says_its_settings_its_episodes_and_its_parts(played):
     )
 
 
-def test_a_picture_has_names_and_needs_no_pyplot(played, tmp_path):
+def test_pictures_have_names_and_need_no_pyplot(played, tmp_path):
     """What is drawn is what is in the tables; the figure is saved, and a notebook shows it."""
     pytest.importorskip("matplotlib")
-    (_, ledger), imported = played, "matplotlib.pyplot" in sys.modules
-    drawn = ledger.plot()
-    left, right = drawn.axes
+    (agent, ledger), imported = played, "matplotlib.pyplot" in sys.modules
+    left, right = ledger.plot().axes
     assert left.get_lines()[0].get_ydata()[-1] == pytest.approx(ledger.regret.sum())
     assert (left.get_xlabel(), left.get_ylabel()) == ("episode", "cumulative regret, in rewards")
     assert right.get_lines()[1].get_ydata().mean() == pytest.approx(ledger.column("value").mean())
+    advice = omg.advise(agent, 0.2)
+    drawn = advice.plot(["home"], ["wait", "act"])
+    heights = [bar.get_height() for bar in drawn.axes[0].patches]
+    np.testing.assert_allclose(heights, advice.policy[:, 0].T.reshape(-1))
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["wait", "act"]
+    assert drawn.axes[0].get_ylabel() == "home"
     assert drawn._repr_png_().startswith(b"\x89PNG")
-    drawn.savefig(tmp_path / "ledger.pdf")
+    drawn.savefig(tmp_path / "advice.pdf")
     assert ("matplotlib.pyplot" in sys.modules) == imported
+    with pytest.raises(ValueError, match="`action_names` must name all"):
+        advice.plot((), ["wait"])
     with pytest.raises(ValueError, match="the ledger has no episodes yet"):
         omg.Ledger().plot()
+    assert omg.advise(omg.agents.Uniform(agent.space), 0.2).plot().axes
 
 
 def test_without_matplotlib_an_error_says_how_to_get_it(monkeypatch):
