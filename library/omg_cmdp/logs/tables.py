@@ -143,13 +143,14 @@ def _labels(
     found: dict[str, list[Any] | None] = {}
     for name, given, columns in (("states", states, ("state", "next_state")), ("actions", actions, ("action",))):
         if given is not None:
-            labels: list[Any] | None = [plain(label) for label in listed(name, given)]
+            labels = [plain(label) for label in listed(name, given)]
             distinct = all(isinstance(label, Hashable) for label in labels) and len(set(labels)) == len(labels)
             if not distinct or (space is not None and len(labels) != getattr(space, name)):
                 rule = f"be distinct labels, as many as the space has {name}"
                 raise ValueError(f"`{name}` must {rule}, got {given!r:.80}")
         elif space is not None:
-            labels = None
+            found[name] = None
+            continue
         elif not (labels := labels_of(frame, [names[column] for column in columns if column in names])):
             raise ValueError(f"column {names[columns[0]]!r} must hold {name}, got none in any row")
         found[name] = labels

@@ -74,9 +74,10 @@ class Features(Described):
             raise ValueError(f"`{name}` must be a vector of numbers of shape {self._given}, got {got}")
         rows = array.astype(np.float64, order="C").reshape(-1, self._given[-1])
         # hypot neither overflows nor underflows, as a sum of squares would.
-        longest = float(np.max([math.hypot(*row) for row in rows.tolist()]))
-        if not longest <= self._limit:  # a NaN is refused here too
-            raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.longest:g}, got {longest:.6g}")
+        norms = [math.hypot(*row) for row in rows.tolist()]
+        if not all(norm <= self._limit for norm in norms):  # a NaN is refused here too
+            got = f"got {np.max(norms):.6g}"
+            raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.longest:g}, {got}")
         return np.column_stack([rows, np.ones(len(rows))]) if self.adds_constant else rows
 
     facts = __call__

@@ -110,7 +110,7 @@ class _Softmax(Forecasters):
 
     def table(self, weights: FloatArray, row: FloatArray) -> FloatArray:
         """Return softmax(log P₀ + w·z)."""
-        return self._moved_tables(weights, row, np.zeros((1, len(self.offsets))))[0]
+        return np.asarray(self._moved_tables(weights, row, np.zeros((1, len(self.offsets))))[0])
 
     def _moved_tables(self, weights: FloatArray, row: FloatArray, moves: FloatArray) -> FloatArray:
         """Return (count, S, A, S): softmax(log P₀ + w·z + move) for each of `moves` (count, n)."""

@@ -137,8 +137,8 @@ def improvement(log: Log, policy: Policy, *, features: Features | None = None, s
         contributions = np.where(used, len(log) / used.sum() * (scores - value), 0.0) + value - returns
         found = estimated(value - returns.mean(), contributions, each[used], (-most, most), fewest=fewest)
         if found.support is Support.GOOD:
-            sides = {"policy_value": value, "logged_value": float(returns.mean())}
-            return Improvement(**vars(found), **sides, estimated=guessed)
+            earned = float(returns.mean())
+            return Improvement(**vars(found), policy_value=value, logged_value=earned, estimated=guessed)
     few = f"{found.effective_sample_size:.0f} episodes count: the log hardly ever does what the policy does"
     reason = few if found.support is Support.FEW else found.support.value
     raise UnfitLogError(f"the log does not say what `policy` is worth: {reason}")
