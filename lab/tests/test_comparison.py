@@ -120,7 +120,7 @@ def test_a_data_frame_is_a_list_of_contexts():
         ({"agents": {"a": lambda x: None}}, "`agents`: .*needs the option 'x'"),
         ({"agents": {"a": lambda world: 3}}, "`agents`: .*an agent must be an Agent, got int"),
         ({"agents": {"a": {"kind": "nowhere:Timid"}}}, "`agents`: 'nowhere:Timid' cannot be imported"),
-        ({"agents": {"a": {"kind": "omg", "flor": 1}}}, "`agents`: .*did you mean 'floor'"),
+        ({"agents": {"a": {"kind": "omg", "dellta": 1}}}, "`agents`: .*did you mean 'delta'"),
         ({"episodes": 0}, "`episodes` must"),
         ({"seeds": 0}, "`seeds`.* must"),
         ({"seeds": [1, 1]}, "`seeds`.* must"),

@@ -131,7 +131,7 @@ def policies_table(name: str, focus: str, found: Mapping[str, Shown], names: Nam
         columns={
             "context": cell("shown"),
             "state": cell("state"),
-            "step": lambda row: str(row["step"] + 1),
+            "step": cell("step"),
             "best action": cell("action"),
             "probability": cell("probability", percent),
             "next best": cell("runner_up"),

@@ -25,7 +25,7 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.witnesses import Source, Witnesses
 from omg_cmdp.persistence import State, numbers, part_of
-from omg_cmdp.validation import FloatArray, instance_of, positive_number, real_number
+from omg_cmdp.validation import FloatArray, instance_of, positive_number, real_number, seed_number
 
 Given = TypeVar("Given")
 Kept = TypeVar("Kept")
@@ -69,6 +69,11 @@ class Option(Generic[Given, Kept]):
 def schedule(name: str, value: Tuned) -> Schedule:
     """Return a number, or a function of the episode, as a schedule."""
     return Schedule(value, name)
+
+
+def seed_value(name: str, value: int) -> int:
+    """Return a seed, of any size."""
+    return seed_number(value)
 
 
 def flag(name: str, value: bool) -> bool:

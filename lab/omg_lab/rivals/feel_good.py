@@ -31,8 +31,8 @@ from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, whole_number
-from omg_lab.rivals.declared import ModelRival, Option, finite
+from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.declared import ModelRival, Option, finite, seed_value
 from omg_lab.rivals.hypotheses import Hypotheses
 
 
@@ -65,7 +65,7 @@ class FeelGoodThompson(ModelRival):
     dynamics_oracle: FiniteDynamics = dataclasses.field()
     _: dataclasses.KW_ONLY
     optimism: Option[float, float] = Option(finite, 0.1)
-    seed: Option[int, int] = Option(whole_number, 0)
+    seed: Option[int, int] = Option(seed_value, 0)
 
     needs = FiniteRewards, FiniteDynamics
     learned = ("value_sums",)

@@ -59,10 +59,10 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.witnesses import Source
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, one_of, positive_integer, positive_number, probability, whole_number
-from omg_lab.rivals.declared import Option, Rival, numbers_of, optional
+from omg_cmdp.validation import FloatArray, one_of, positive_integer, positive_number, probability
+from omg_lab.features import unit_features
+from omg_lab.rivals.declared import Option, Rival, numbers_of, optional, seed_value
 from omg_lab.rivals.optimism import optimistic_plan
-from omg_lab.worlds.features import unit_features
 
 newton = Lazy("omg_lab.rivals.compiled.newton")
 compiled = Lazy("omg_cmdp.oracles.compiled.linear")
@@ -241,7 +241,7 @@ class GLMRLSVI(GLMAgent):
     """
 
     _: dataclasses.KW_ONLY
-    seed: Option[int, int] = Option(whole_number, 0)
+    seed: Option[int, int] = Option(seed_value, 0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -36,12 +36,11 @@ import numpy as np
 from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.mdp.bellman import best_response, policy_values
 from omg_cmdp.mdp.occupancy import reachable_states
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.decision import Decision, Mixture
-from omg_cmdp.validation import FloatArray, whole_number
-from omg_lab.rivals.declared import ModelRival, Option, schedule
+from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.declared import ModelRival, Option, schedule, seed_value
 
 compiled = Lazy("omg_lab.rivals.compiled.inverse_gap")
 
@@ -86,7 +85,7 @@ class PCIGW(ModelRival):
 
     gamma: Option[Tuned, Schedule] = Option(schedule, ROOT)
     _: dataclasses.KW_ONLY
-    seed: Option[int, int] = Option(whole_number, 0)
+    seed: Option[int, int] = Option(seed_value, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy drawn from the mixture, and the mixture."""
@@ -101,9 +100,9 @@ class PCIGW(ModelRival):
 def policy_cover(mdp: TabularMDP, gamma: float) -> PolicyCover:
     """Return, for every reachable (h, s, a), a policy that maximises q_h(s, a)/(2n + γ·gap); equal ones are merged."""
     transitions, rewards, start, admissible = mdp.raw
-    optimum, _ = best_response(mdp, rewards)
-    values, action_values = policy_values(mdp, optimum, rewards)
-    losses, greedy = values[:-1, :, None] - action_values, optimum.argmax(axis=2)
+    greedy, gains = np.empty((mdp.horizon, mdp.states), np.int64), np.zeros((mdp.horizon, mdp.states, mdp.actions))
+    compiled.plan_steps(transitions, admissible, rewards, np.zeros(mdp.states), greedy, gains)
+    losses = np.take_along_axis(gains, greedy[:, :, None], axis=2) - gains
     ways, gaps, plans = compiled.policy_cover(
         transitions, start, admissible, losses, greedy, reachable_states(mdp), gamma
     )

@@ -37,10 +37,10 @@ from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
 from omg_cmdp.validation import FloatArray
+from omg_lab.features import Vectors, world_features
 from omg_lab.rivals.cells import true_rewards, true_transitions
 from omg_lab.studies.options import check_options
 from omg_lab.studies.outside.folder import Folder, is_outside
-from omg_lab.worlds.features import Vectors, world_features
 
 OTHER_NAMES = {"Count": "counts", "Epoch": "epochs", "OfflineFinite": "offline", "OfflineLeastSquares": "least_squares"}
 """Kinds that are not called like their classes."""

@@ -109,9 +109,7 @@ def load(directory: str | os.PathLike[str]) -> Results:
     store = StudyStore(directory)
     study = store.study()
     if study is None:
-        raise FileNotFoundError(
-            f"there is no study in {os.fspath(directory)}; name the folder that `omg-lab run` wrote"
-        )
+        raise FileNotFoundError(f"there is no study in {os.fspath(directory)}; name the folder of an `omg-lab run`")
     plan = stored_plan(store, study)
     results = _checked(store, plan)
     ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}

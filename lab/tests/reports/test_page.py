@@ -77,7 +77,7 @@ def test_the_page_stands_alone(page):
 
 def test_every_figure_has_a_heading_a_picture_with_a_title_and_a_caption(page):
     figures = re.findall(r"<figure>.*?</figure>", page, flags=re.DOTALL)
-    assert len(figures) == 14
+    assert len(figures) == 12
     for figure in figures:
         assert re.search(
             r'<h4>.+</h4><svg [^>]*role="img" aria-labelledby="([^"]+)"><title id="\1">.+?</title>', figure

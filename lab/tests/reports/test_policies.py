@@ -137,7 +137,7 @@ def test_states_and_actions_without_names_have_whole_numbers():
     table = policies_table("x", "omg", chosen({"omg": [advice(0.9, 0.2)]}), Names((), (), ()))
     assert shown(table)["state"] == ["0", "1"]
     assert shown(table)["best action"] == ["0", "1"]
-    assert shown(table)["step"] == ["1", "1"]
+    assert shown(table)["step"] == ["0", "0"]
 
 
 def test_nothing_is_shown_where_no_state_has_a_choice(kept):

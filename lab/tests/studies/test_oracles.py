@@ -9,6 +9,7 @@ import pytest
 import omg_cmdp as omg
 from omg_cmdp.documents import FileError
 from omg_cmdp.mdp.environment import Environment
+from omg_lab.features import world_features
 from omg_lab.studies.agents import Setting
 from omg_lab.studies.catalogue import AGENTS, build_adversary, build_agent, build_world
 from omg_lab.studies.catalogue import WORLDS as CATALOGUE
@@ -26,7 +27,6 @@ from omg_lab.studies.oracles import (
 )
 from omg_lab.studies.outside.folder import Folder
 from omg_lab.worlds import CombinationLock, Decoy, LinearWorld, LowerBound, SoftmaxWorld, TreatmentTrial
-from omg_lab.worlds.features import world_features
 
 EPISODES = 20
 WORLDS = {"vectors": SoftmaxWorld(seed=1), "labels": Decoy(seed=1), "mixtures": LinearWorld(seed=1)}

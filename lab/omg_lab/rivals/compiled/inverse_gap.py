@@ -87,10 +87,12 @@ def best_way(transitions, start, admissible, losses, greedy, gamma, base, h, s, 
     """
     way[:h] = greedy[:h]
     mass, lost = follow(transitions, start, losses, way, h, s)
-    plans = 0
+    there, gains, plans = np.empty(len(start)), np.empty(losses[:h].shape), 0
     while h > 0:
         ratio = mass / (base + gamma * lost)
-        plan_way(transitions, admissible, losses, ratio * gamma, h, s, way)
+        there[:] = 0.0
+        there[s] = 1.0
+        plan_steps(transitions, admissible, -(ratio * gamma) * losses[:h], there, way[:h], gains)
         mass, lost = follow(transitions, start, losses, way, h, s)
         plans += 1
         if not mass / (base + gamma * lost) > (1.0 + NO_BETTER) * ratio:
@@ -99,20 +101,21 @@ def best_way(transitions, start, admissible, losses, greedy, gamma, base, h, s, 
 
 
 @compiled
-def plan_way(transitions, admissible, losses, price, h, s, way):
-    """Fill the steps before h of a policy that maximises d_h(s) - price·gap; ties go to the lowest action."""
-    states, actions = losses.shape[1:]
-    values, earlier = np.zeros(states), np.empty(states)
-    values[s] = 1.0
-    for i in range(h - 1, -1, -1):
-        k = i % transitions.shape[0]
-        for x in range(states):
+def plan_steps(transitions, admissible, paid, values, way, gains):
+    """Fill the policy `way` (h, S) with the largest sum of what is `paid` (K, S, A) and of `values` (S,) after it.
+
+    `gains` (h, S, A) become the values of admissible actions; `values` is overwritten. Ties go to the lowest action.
+    """
+    earlier = np.empty(len(values))
+    for i in range(len(way) - 1, -1, -1):
+        k, r = i % transitions.shape[0], i % paid.shape[0]
+        for x in range(len(values)):
             earlier[x], way[i, x] = -np.inf, -1
-            for a in range(actions):
+            for a in range(paid.shape[2]):
                 if admissible[x, a]:
-                    gain = expected(transitions, k, x, a, values) - price * losses[i, x, a]
-                    if gain > earlier[x] or way[i, x] < 0:
-                        earlier[x], way[i, x] = gain, a
+                    gains[i, x, a] = paid[r, x, a] + expected(transitions, k, x, a, values)
+                    if gains[i, x, a] > earlier[x] or way[i, x] < 0:
+                        earlier[x], way[i, x] = gains[i, x, a], a
         values, earlier = earlier, values
 
 

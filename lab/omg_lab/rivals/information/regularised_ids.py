@@ -37,8 +37,8 @@ from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, positive_integer, whole_number
-from omg_lab.rivals.declared import ModelRival, Option, schedule
+from omg_cmdp.validation import FloatArray, positive_integer
+from omg_lab.rivals.declared import ModelRival, Option, schedule, seed_value
 
 ROOT = Power(0.1, 0.5)
 """√t/10."""
@@ -72,7 +72,7 @@ class RegularisedIDS(ModelRival):
     worth: Option[Tuned, Schedule] = Option(schedule, ROOT)
     _: dataclasses.KW_ONLY
     draws: Option[int, int] = Option(positive_integer, 32)
-    seed: Option[int, int] = Option(whole_number, 0)
+    seed: Option[int, int] = Option(seed_value, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal with information as a reward."""

@@ -35,9 +35,9 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, whole_number
+from omg_cmdp.validation import FloatArray
 from omg_lab.rivals.cells import CellRival, Tally
-from omg_lab.rivals.declared import Option, finite
+from omg_lab.rivals.declared import Option, finite, seed_value
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
@@ -69,7 +69,7 @@ class RLSVI(CellRival):
 
     _: dataclasses.KW_ONLY
     scale: Option[float, float] = Option(finite, 1.0)
-    seed: Option[int, int] = Option(whole_number, 0)
+    seed: Option[int, int] = Option(seed_value, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal with the noise."""

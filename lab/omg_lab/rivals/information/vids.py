@@ -41,8 +41,8 @@ from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.planning.decision import Decision, Mixture
-from omg_cmdp.validation import FloatArray, positive_integer, whole_number
-from omg_lab.rivals.declared import ModelRival, Option
+from omg_cmdp.validation import FloatArray, positive_integer
+from omg_lab.rivals.declared import ModelRival, Option, seed_value
 
 compiled = Lazy("omg_lab.rivals.compiled.plans")
 
@@ -85,7 +85,7 @@ class VIDS(ModelRival):
 
     _: dataclasses.KW_ONLY
     draws: Option[int, int] = Option(positive_integer, 32)
-    seed: Option[int, int] = Option(whole_number, 0)
+    seed: Option[int, int] = Option(seed_value, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy drawn from the mixture, and the mixture."""

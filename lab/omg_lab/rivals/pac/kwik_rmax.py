@@ -40,9 +40,9 @@ from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.witnesses import Source
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
+from omg_lab.features import unit_features
 from omg_lab.rivals.declared import Option, Rival
 from omg_lab.rivals.pac.rmax import induced_mdp
-from omg_lab.worlds.features import unit_features
 
 
 @final
