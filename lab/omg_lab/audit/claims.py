@@ -103,12 +103,16 @@ def of_the_support(c: ModelComparison, decision: Decision, held: BoolArray) -> I
     yield "support", float(wrong.sum()), 0.0
     w = weights_on(decision, held)
     yield "weights", float(not 0.0 < decision.gamma < math.inf) + float((~((w > 0.0) & (w < math.inf))).sum()), 0.0
-    if claimed is None:
-        yield "occupancy", math.nan, 0.0
-    else:
-        fits = claimed.shape == held.shape
-        yield "occupancy", float(np.abs(np.where(held, c.believed - claimed, 0.0)).max()) if fits else math.inf, 0.0
+    yield "occupancy", misfit_of_occupancy(c, decision, held), 0.0
     yield "precision", math.inf if math.isnan(decision.certificate) else decision.certificate, PRECISION
+
+
+def misfit_of_occupancy(c: ModelComparison, decision: Decision, held: BoolArray) -> float:
+    """Return by how much the occupancy that is claimed is not that of the policy; nan if none is claimed."""
+    claimed = decision.occupancy
+    if claimed is None:
+        return math.nan
+    return float(np.abs(c.believed - claimed)[held].max()) if claimed.shape == held.shape else math.inf
 
 
 def weights_on(decision: Decision, held: BoolArray) -> FloatArray:
@@ -165,13 +169,10 @@ def of_gains(c: ModelComparison, decision: Decision) -> Iterator[Sides]:
 
     With m = w/γ, V the optimal values for the rewards f̂ + m/q̂, no plan is better by more than V(start) - ⟨q̂, f̂ + m/q̂⟩.
     """
-    q, claimed = c.believed, decision.occupancy
-    if claimed is None:
-        yield "occupancy", math.nan, 0.0
-    else:
-        yield "occupancy", float(np.abs(q - claimed).max()) if claimed.shape == q.shape else math.inf, 0.0
-    w = None if decision.weights is None else np.asarray(decision.weights, dtype=np.float64)
-    if w is None or w.shape != q.shape or not ((w >= 0.0) & (w < math.inf) & ((q > 0.0) | (w == 0.0))).all():
+    q, everywhere = c.believed, np.ones(c.believed.shape, dtype=bool)
+    yield "occupancy", misfit_of_occupancy(c, decision, everywhere), 0.0
+    w = weights_on(decision, everywhere).reshape(q.shape)
+    if not ((w >= 0.0) & (w < math.inf) & ((q > 0.0) | (w == 0.0))).all():
         yield "certificate", math.inf, decision.certificate
         return
     bonus = np.divide(w, decision.gamma * q, out=np.zeros(q.shape), where=w > 0.0)
