@@ -25,7 +25,8 @@ def print_kinds(console: Console) -> None:
     plans = {name: unchecked_plan({"name": name, **tomllib.loads(text)}) for name, text in presets().items()}
     print_table(console, ["preset", "size", ""], [[name, size_of(p), p.description] for name, p in plans.items()])
     shown = {title: {name: kind.description for name, kind in kinds.items()} for title, kinds in ALL.items()}
-    shown |= {f"oracles of {part}": {name: _about(made) for name, made in ORACLES[part].items()} for part in ORACLES}
+    for part, oracles in ORACLES.items():
+        shown[f"oracles of {part}"] = {name: first_clause(oracle) for name, oracle in oracles.items()}
     for title, descriptions in shown.items():
         console.print()
         print_table(console, [title, ""], list(descriptions.items()))
@@ -40,7 +41,7 @@ def print_kind(console: Console, name: str) -> None:
     found = [kinds[name] for kinds in ALL.values() if name in kinds]
     options = {f"{name}: {kind.description}": kind.options for kind in found}
     for part in (each for each in ORACLES if name in ORACLES[each]):
-        options[f"{name} ({part}): {_about(ORACLES[part][name])}"] = oracle_arguments(part, name)
+        options[f"{name} ({part}): {first_clause(ORACLES[part][name])}"] = oracle_arguments(part, name)
     if not options and ":" in name:
         kind = find_kind("worlds", name, Folder(Path.cwd()))
         options[f"{name}: {kind.description}"] = kind.options
@@ -51,11 +52,6 @@ def print_kind(console: Console, name: str) -> None:
         print_table(
             console, ["option", "default"], [[key, _default(value)] for key, value in each.items()], title=title
         )
-
-
-def _about(oracle: type | str) -> str:
-    """Return the description of an oracle; an adapter is not imported for it."""
-    return first_clause(oracle) if isinstance(oracle, type) else "a model of another package"
 
 
 def _default(value: Any) -> str:
