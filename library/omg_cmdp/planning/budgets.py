@@ -113,7 +113,7 @@ class _Search:
         if not prices.size:
             return as_solution(found, self.scale, self.tolerance)
         costs = (self.given.limits - slacks) * self.given.scales
-        return as_solution(found, self.scale, self.tolerance, prices=prices / self.given.scales, costs=costs)
+        return as_solution(found, self.scale, self.tolerance, prices / self.given.scales, costs)
 
 
 def _infeasible(mdp: TabularMDP, given: Budgets, least: Blend, possible: FloatArray, iterations: int) -> Solution:

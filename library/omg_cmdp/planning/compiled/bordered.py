@@ -39,7 +39,7 @@ def optimise_within(
     program = Program(free.transitions, tuples, start, paid, root, wanted)
     rows, iterations = np.empty((count, n)), 0
     for j in range(count):
-        rows[j] = gather(tuples, costs[j])
+        gather(tuples, costs[j], rows[j])
     border = new_border(program, free.rewards, rows, budgets + raised)
     pair, best, newton = new_pair(program), new_pair(program), new_newton(program)
     pair.q[:n] = q
@@ -55,9 +55,10 @@ def optimise_within(
 @inner
 def are_exceeded(tuples, q, costs, budgets):
     """Return whether an occupancy costs clearly more than a budget."""
-    horizon, exceeded = tuples.layer.size - 1, False
+    row, exceeded = np.empty(q.size), False
     for j in range(budgets.size):
-        exceeded |= (gather(tuples, costs[j]) * q).sum() > budgets[j] + CLEARLY * horizon
+        gather(tuples, costs[j], row)
+        exceeded |= (row * q).sum() > budgets[j] + CLEARLY * (tuples.layer.size - 1)
     return exceeded
 
 
@@ -93,7 +94,8 @@ def resume(
     `raised` to the budgets; the certificate, with `allowed` as the excess over budgets that it accepts, does not.
     """
     program = set_up(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier + easier)
+    q = np.empty(program.rewards.size)
+    gather(program.tuples, earlier, q)
     return optimise_within(
-        program, gather(program.tuples, earlier), guess, costs, budgets, raised, tolerance, allowed,
-        dense, rewards, admissible, roots, barrier,
-    )  # fmt: skip
+        program, q, guess, costs, budgets, raised, tolerance, allowed, dense, rewards, admissible, roots, barrier
+    )
