@@ -1,4 +1,4 @@
-"""The planner's loop with budgets: the interior-point method of `solver`, with the rows of `border`."""
+"""The compiled entry points for plans within budgets: the loop of `solver`, with the rows of `border`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from omg_cmdp.planning.solver.terms import root_part
 
 FIRST_SLACK = 1e-3
 """The slack of a budget that is not known to bind is at least this large at the start."""
-TURNS = 10
+TURNS = 16
 """The most prices that `find_prices` tries."""
 CLOSE, ENOUGH = 0.1, 0.02
 """`find_prices` ends with an excess below the second share of that without prices; above the first share it failed."""
