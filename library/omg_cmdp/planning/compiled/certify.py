@@ -79,10 +79,11 @@ def certified_within(
                     gap = np.inf
         marginal, after = after, marginal
         lower, below = below, lower
+    gap *= of_sum(occupancy.size)
     for j in range(count):
         slacks[j] += slacks_below[j]
         if not slacks[j] >= -allowed * horizon:
             gap = np.inf
         lost = of_slacks(horizon, states, actions) * (abs(budgets[j]) + horizon)
-        gap += prices[j] * (max(slacks[j], 0.0) + lost)
-    return occupancy, slacks, of_sum(occupancy.size + count) * gap
+        gap += of_sum(count) * (prices[j] * (max(slacks[j], 0.0) + lost))
+    return occupancy, slacks, gap
