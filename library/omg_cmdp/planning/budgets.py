@@ -44,7 +44,7 @@ def plan_within(
     horizon = mdp.horizon
     search = _Search(given, program, scale, tolerance)
     if start is not None and start.prices.shape == given.limits.shape and start.prices.any():
-        found = search.resume(start.policy, start.values, start.prices * given.scales)
+        found = search.resume(start.policy, start.prices * given.scales)
         # If no budget binds, the plan is that without budgets.
         if found.status is Status.SOLVED and (found.costs > given.given - NEAR * horizon * given.scales).any():
             return found
@@ -53,7 +53,7 @@ def plan_within(
         spent = given.spent(found.occupancy)
         if (spent <= given.limits + MET * horizon).all():
             return dataclasses.replace(found, prices=np.zeros(spent.size), costs=spent * given.scales)
-        found = search.resume(found.policy, found.values, found.prices)
+        found = search.resume(found.policy, found.prices)
     if found.status is Status.SOLVED:
         return found
     least = best_mixture(mdp, given)
@@ -62,12 +62,14 @@ def plan_within(
         return _infeasible(mdp, given, least, possible, search.iterations)
     raised = least.worst > -RAISED * horizon
     *tables, roots, barrier = program
-    policy, values, *_ = hard.solve_hard(*tables, roots, barrier + _EASIER[0], 1e-3, np.empty((0, 0, 0)))
+    policy, *_ = hard.solve_hard(*tables, roots, barrier + _EASIER[0], 1e-3, np.empty((0, 0, 0)))
     prices = np.empty(0)
     for extra in (*(each for each in _EASIER if raised or each > 0.1 * barrier.min()), 0.0):
         more = horizon * max(2.0 * extra, RAISED if raised else 0.0)
-        nearer = search.resume(policy, values, prices, ALLOWED if raised else MET, extra, more)
-        policy, values, prices = nearer.policy, nearer.values, nearer.prices * given.scales
+        nearer = search.resume(policy, prices, ALLOWED if raised else MET, extra, more)
+        if nearer.status is Status.SOLVED:
+            break
+        policy, prices = nearer.policy, nearer.prices * given.scales
     found = min(found, nearer, key=lambda each: each.certificate)
     if raised and found.status is Status.SOLVED:
         return dataclasses.replace(found, status=Status.NO_INTERIOR, least_costs=possible)
@@ -93,7 +95,6 @@ class _Search:
     def resume(
         self,
         policy: FloatArray,
-        values: FloatArray,
         prices: FloatArray,
         allowed: float = MET,
         easier: float = 0.0,
@@ -102,7 +103,7 @@ class _Search:
         """Return what the loop finds from a plan and its prices, with more added to the barrier and to the budgets."""
         aim, given = max(0.5 * self.tolerance / self.scale, 1e-3 * easier), self.given
         *found, prices, slacks = bordered.resume(
-            *self.program, aim, policy, values, prices, given.costs, given.limits, allowed, easier, raised
+            *self.program, aim, policy, prices, given.costs, given.limits, allowed, easier, raised
         )
         return self._solution(found, prices, slacks)
 
@@ -112,7 +113,7 @@ class _Search:
         if not prices.size:
             return as_solution(found, self.scale, self.tolerance)
         costs = (self.given.limits - slacks) * self.given.scales
-        return as_solution(found, self.scale, self.tolerance, prices=prices / self.given.scales, costs=costs)
+        return as_solution(found, self.scale, self.tolerance, prices / self.given.scales, costs)
 
 
 def _infeasible(mdp: TabularMDP, given: Budgets, least: Blend, possible: FloatArray, iterations: int) -> Solution:

@@ -90,19 +90,21 @@ class Solution:
     least_costs: FloatArray = dataclasses.field(default_factory=_none)
 
 
-def as_solution(found: Sequence[Any], scale: float, tolerance: float, **priced: FloatArray) -> Solution:
+def as_solution(
+    found: Sequence[Any], scale: float, tolerance: float, prices: FloatArray = _NOTHING, costs: FloatArray = _NOTHING
+) -> Solution:
     """Return what the solver found as a `Solution`; `scale` turns its gap into the certificate."""
     policy, values, occupancy, gap, iterations = found
     certificate = gap * scale
     if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
         certificate = np.inf
-    status = Status.SOLVED if certificate <= tolerance else Status.STALLED
     return Solution(
         policy=policy,
         occupancy=occupancy,
         values=values,
         certificate=certificate,
-        status=status,
+        status=Status.SOLVED if certificate <= tolerance else Status.STALLED,
         iterations=iterations,
-        **priced,
+        prices=prices,
+        costs=costs,
     )

@@ -121,6 +121,16 @@ def test_an_earlier_plan_saves_iterations(rng):
     assert again.iterations < moved.plan().iterations
 
 
+def test_an_earlier_plan_hands_on_no_prices_where_no_budget_binds(rng):
+    problem = bound_problem(rng)
+    start = problem.plan()
+    assert start.prices[0] > 0.0
+    kept = dataclasses.replace(problem, budgets=problem.budgets + 10.0).plan(start=start)
+    free = omg.plan(problem.mdp, problem.gamma, start=start)
+    np.testing.assert_array_equal(kept.policy, free.policy)
+    np.testing.assert_array_equal(kept.prices, 0.0)
+
+
 def test_the_best_policy_within_budgets_is_proven_by_its_prices(rng):
     """It is the limit of plans: for γ = 1e6 the barrier is worth at most n/γ."""
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""The planner's loop with budgets: the interior-point method of `solver`, with the rows of `border`."""
+"""The compiled entry points for plans within budgets: the loop of `solver`, with the rows of `border`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from omg_cmdp.jit import compiled, inner
 from omg_cmdp.planning.compiled.certify import certified_within
 from omg_cmdp.planning.compiled.prices import begin
 from omg_cmdp.planning.solver.border import new_border
-from omg_cmdp.planning.solver.interior_point import interior_point, new_newton, product_floor
+from omg_cmdp.planning.solver.interior_point import interior_point, new_newton
 from omg_cmdp.planning.solver.program import Program, make_occupancy, new_pair
 from omg_cmdp.planning.solver.set_up import expand, set_up
 from omg_cmdp.planning.solver.solve import HARD, finish, optimise
@@ -29,31 +29,36 @@ def extended(array, count, value):
 
 
 @inner
-def optimise_within(free, q, values, guess, costs, budgets, tolerance):
-    """Return the pair within budgets, and the iterations, from an occupancy and its values for the program `free`."""
-    n, count, tuples = free.rewards.size, budgets.size, free.tuples
+def optimise_within(
+    free, q, guess, costs, budgets, raised, tolerance, allowed, dense, rewards, admissible, roots, barrier
+):
+    """Return what `resume` returns, from an occupancy of the program `free`."""
+    n, count, tuples, start = free.rewards.size, budgets.size, free.tuples, free.start
     paid, root = extended(free.rewards, count, 0.0), extended(free.roots, count, 0.0)
     wanted = extended(free.barrier, count, tolerance / (8 * count))
-    program = Program(free.transitions, tuples, free.start, paid, root, wanted)
-    rows = np.empty((count, n))
+    program = Program(free.transitions, tuples, start, paid, root, wanted)
+    rows, iterations = np.empty((count, n)), 0
     for j in range(count):
-        rows[j] = gather(tuples, costs[j])
-    border = new_border(program, free.rewards, rows, budgets)
+        gather(tuples, costs[j], rows[j])
+    border = new_border(program, free.rewards, rows, budgets + raised)
     pair, best, newton = new_pair(program), new_pair(program), new_newton(program)
-    pair.q[:n], pair.values[:] = q, values
+    pair.q[:n] = q
     make_occupancy(program, pair.q, newton.dvalues)
-    newton.wanted[0], iterations = product_floor(program, tolerance), 0
-    if begin(program, border, pair, guess, np.empty(tuples.state.size), np.empty(n), newton, best):
+    if begin(program, border, pair, guess, tolerance, newton, best):
         _, iterations = interior_point(program, border, pair, tolerance, LIMIT, newton, best)
-    return pair, iterations
+    policy, reached = expand(program, admissible, pair)
+    tables, prices = (dense, rewards, start, admissible, reached, roots, barrier), pair.z[n:].copy()
+    occupancy, slacks, gap = certified_within(*tables, policy, pair.values, costs, budgets, prices, allowed)
+    return policy, pair.values, occupancy, gap, iterations, prices, slacks
 
 
 @inner
 def are_exceeded(tuples, q, costs, budgets):
     """Return whether an occupancy costs clearly more than a budget."""
-    horizon, exceeded = tuples.layer.size - 1, False
+    row, exceeded = np.empty(q.size), False
     for j in range(budgets.size):
-        exceeded |= (gather(tuples, costs[j]) * q).sum() > budgets[j] + CLEARLY * horizon
+        gather(tuples, costs[j], row)
+        exceeded |= (row * q).sum() > budgets[j] + CLEARLY * (tuples.layer.size - 1)
     return exceeded
 
 
@@ -72,29 +77,25 @@ def solve(
     if iterations == HARD or not are_exceeded(program.tuples, pair.q, costs, budgets):
         found = finish(program, pair, iterations, dense, rewards, start, admissible, roots, barrier)
         return *found, none, none
-    pair, more = optimise_within(program, pair.q, pair.values, none, costs, budgets, tolerance)
-    policy, reached = expand(program, admissible, pair)
-    prices = pair.z[program.rewards.size :].copy()
-    tables = dense, rewards, start, admissible, reached, roots, barrier
-    occupancy, slacks, gap = certified_within(*tables, policy, pair.values, costs, budgets, prices, allowed)
-    return policy, pair.values, occupancy, gap, iterations + more, prices, slacks
+    policy, values, occupancy, gap, more, prices, slacks = optimise_within(
+        program, pair.q, none, costs, budgets, 0.0, tolerance, allowed, dense, rewards, admissible, roots, barrier
+    )
+    return policy, values, occupancy, gap, iterations + more, prices, slacks
 
 
 @compiled
 def resume(
     dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier, tolerance, earlier,
-    values, guess, costs, budgets, allowed, easier, raised,
+    guess, costs, budgets, allowed, easier, raised,
 ):  # fmt: skip
-    """Return what `solve` returns, from the policy `earlier` and its values.
+    """Return what `solve` returns, from the policy `earlier` and a `guess` of the prices (J,), which may be empty.
 
-    `guess` are its prices (J,), or empty if it is the plan without budgets. The loop adds `easier` to the barrier and
+    The loop adds `easier` to the barrier and
     `raised` to the budgets; the certificate, with `allowed` as the excess over budgets that it accepts, does not.
     """
     program = set_up(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier + easier)
-    q = gather(program.tuples, earlier)
-    pair, iterations = optimise_within(program, q, values, guess, costs, budgets + raised, tolerance)
-    policy, reached = expand(program, admissible, pair)
-    prices = pair.z[program.rewards.size :].copy()
-    tables = dense, rewards, start, admissible, reached, roots, barrier
-    occupancy, slacks, gap = certified_within(*tables, policy, pair.values, costs, budgets, prices, allowed)
-    return policy, pair.values, occupancy, gap, iterations, prices, slacks
+    q = np.empty(program.rewards.size)
+    gather(program.tuples, earlier, q)
+    return optimise_within(
+        program, q, guess, costs, budgets, raised, tolerance, allowed, dense, rewards, admissible, roots, barrier
+    )

@@ -4,70 +4,74 @@ from __future__ import annotations
 
 import numpy as np
 
-from omg_cmdp.jit import leaf
+from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.rounding import TINY
 from omg_cmdp.planning.solver import blocks
 from omg_cmdp.planning.solver.border import make_system, set_prices
-from omg_cmdp.planning.solver.program import copy_pair, make_dual, make_occupancy, make_slacks, node_masses
+from omg_cmdp.planning.solver.interior_point import product_floor
+from omg_cmdp.planning.solver.program import copy_pair, make_dual, make_occupancy, node_masses
 from omg_cmdp.planning.solver.terms import root_part
 
 FIRST_SLACK = 1e-3
 """The slack of a budget that is not known to bind is at least this large at the start."""
-TURNS = 10
+TURNS = 16
 """The most prices that `find_prices` tries."""
 CLOSE, ENOUGH = 0.1, 0.02
 """`find_prices` ends with an excess below the second share of that without prices; above the first share it failed."""
 
 
-@leaf
-def begin(program, border, pair, guess, masses, products, newton, trial):
+@inner
+def begin(program, border, pair, guess, tolerance, newton, trial):
     """Set prices, slacks and a dual for the occupancy in `pair`; return False if rounding prevents it.
 
-    With a guess of the prices, and values in `pair` that answer to them, little is changed. Otherwise prices come from
-    `find_prices`, and occupancy and values answer to them. Where it finds none, they answer to `first_prices`.
+    Without a `guess` of the prices they come from `find_prices`, and the occupancy answers to them; where this finds
+    none, from `first_prices`. `newton` and `trial` are work space.
     """
-    n, count = border.rewards.size, border.budgets.size
-    for j in range(count):
-        pair.q[n + j], pair.z[n + j] = 0.0, guess[j] if guess.size else 0.0
+    n, floor = border.rewards.size, product_floor(program, tolerance)
+    masses, products = np.empty(program.tuples.state.size), np.empty(n)
+    found = guess.size > 0
+    pair.q[n:], pair.z[n:] = 0.0, 0.0
+    if found:
+        pair.z[n:] = guess
     set_prices(program, border, pair)
-    known = guess.size > 0 and has_slacks(program, pair, n)
-    found = known
-    node_masses(program.tuples, pair.q, masses)
-    set_products(program, pair, newton, products)
-    if guess.size == 0:
+    set_products(program, floor, pair, products)
+    if not found:
         if not first_prices(program, border, pair, products, newton):
             return False
         copy_pair(pair, trial)
-        found = find_prices(program, border, trial, masses, products, newton)
+        found = find_prices(program, border, floor, trial, masses, products, newton)
         if found:
             copy_pair(trial, pair)
         else:
+            set_products(program, floor, pair, products)
             node_masses(program.tuples, pair.q, masses)
-            set_products(program, pair, newton, products)
-    if not found:
-        answer(program, border, pair, masses, products, newton)
-    most = 0.0
-    for j in range(count):
-        slack = program.barrier[n + j] / pair.z[n + j]
-        if not (found and slack < FIRST_SLACK):
-            slack = max(abs(border.missed[j]), FIRST_SLACK)  # s was 0: this is b - c·q
-        pair.q[n + j] = slack
-        most = max(most, slack * pair.z[n + j])
-    for j in range(count):
-        product = max(0.0 if found else 0.1 * most, program.barrier[n + j])
-        pair.z[n + j] = max(pair.z[n + j], product / pair.q[n + j])
+            answer(program, border, pair, masses, products, newton)
+    set_slacks(program, border, pair, found)
     set_prices(program, border, pair)
-    if not (known and has_slacks(program, pair, n)):
-        node_masses(program.tuples, pair.q, masses)
-        make_dual(program, masses, products, np.int64(8), pair)
+    node_masses(program.tuples, pair.q, masses)
+    make_dual(program, masses, products, np.int64(30), pair)
     return True
 
 
 @leaf
-def set_products(program, pair, newton, products):
+def set_slacks(program, border, pair, found):
+    """Give budgets slacks: those that bind, if prices were found, what the price asks; others what is left of them."""
+    n, most = border.rewards.size, 0.0
+    for i in range(n, pair.q.size):
+        pair.q[i] = program.barrier[i] / pair.z[i]
+        if not (found and pair.q[i] < FIRST_SLACK):
+            pair.q[i] = max(abs(border.missed[i - n]), FIRST_SLACK)  # the slack was 0: this is b - c·q
+        most = max(most, pair.q[i] * pair.z[i])
+    for i in range(n, pair.q.size):
+        product = max(0.0 if found else 0.1 * most, program.barrier[i])
+        pair.z[i] = max(pair.z[i], product / pair.q[i])
+
+
+@leaf
+def set_products(program, floor, pair, products):
     """Set the products q·z that are wanted of the tuples."""
     for i in range(products.size):
-        products[i] = root_part(program.roots[i], pair.q[i]) + program.barrier[i] + newton.wanted[0]
+        products[i] = root_part(program.roots[i], pair.q[i]) + program.barrier[i] + floor
 
 
 @leaf
@@ -104,7 +108,7 @@ def first_prices(program, border, pair, products, newton):
 
 
 @leaf
-def find_prices(program, border, pair, masses, products, newton):
+def find_prices(program, border, floor, pair, masses, products, newton):
     """Find the multiple of the prices in `pair` at which what is spent beyond the budgets is worth nothing.
 
     That worth falls with the multiple, the slope of the dual along these prices, and its root is found by the Illinois
@@ -117,11 +121,12 @@ def find_prices(program, border, pair, masses, products, newton):
         prices[j] = pair.z[n + j]
         most -= prices[j] * border.missed[j]
     times, high, at_low, at_high = 1.0, np.inf, most, 0.0
+    node_masses(program.tuples, pair.q, masses)
     for _ in range(TURNS):
         for j in range(count):
             pair.z[n + j] = times * prices[j]
         answer(program, border, pair, masses, products, newton)
-        set_products(program, pair, newton, products)
+        set_products(program, floor, pair, products)
         for node in range(masses.size):
             mass = 0.0
             for i in range(program.tuples.first[node], program.tuples.first[node + 1]):
@@ -139,13 +144,3 @@ def find_prices(program, border, pair, masses, products, newton):
             high, at_high, at_low = times, worth, 0.5 * at_low
         times = 3.0 * times if high == np.inf else (low * at_high - high * at_low) / (at_high - at_low)
     return missed <= CLOSE * most
-
-
-@leaf
-def has_slacks(program, pair, count):
-    """Recompute the slacks; return whether the first `count` are positive."""
-    make_slacks(program, pair)
-    least = np.inf
-    for i in range(count):
-        least = min(least, pair.z[i])
-    return least > 0.0

@@ -35,15 +35,16 @@ class Border(NamedTuple):
 @inner
 def new_border(program, rewards, costs, budgets):
     """Return the border of these rows, which `program` has room for."""
-    count, nodes = budgets.size, (program.tuples.layer.size - 1, program.start.size)
+    count, columns = budgets.size, np.empty((budgets.size, program.tuples.layer.size - 1, program.start.size))
     rows, square = np.empty((2, count)), np.empty((count, count))
-    return Border(costs, budgets, rewards, np.empty(costs.shape), np.empty((count, *nodes)), square, rows[0], rows[1])
+    return Border(costs, budgets, rewards, np.empty(costs.shape), columns, square, rows[0], rows[1])
 
 
 @inner
 def no_budgets(program):
-    """Return the border of a program without budgets."""
-    return new_border(program, program.rewards, np.empty((0, program.rewards.size)), np.empty(0))
+    """Return the border of a program without budgets; empty arrays may be the same one."""
+    none, rows = np.empty(0), np.empty((0, 0))
+    return Border(rows, none, program.rewards, rows, np.empty((0, 0, 0)), rows, none, none)
 
 
 @leaf

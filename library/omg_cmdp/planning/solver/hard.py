@@ -10,7 +10,6 @@ from omg_cmdp.planning.solver.safety_net import centre_dual
 from omg_cmdp.planning.solver.set_up import set_up
 from omg_cmdp.planning.solver.solve import LIMIT, finish
 from omg_cmdp.planning.solver.starts import cold_start, warm_start
-from omg_cmdp.planning.solver.tuples import gather
 
 CENTRING_LIMIT = 100
 """Iterations of one centring by the dual."""
@@ -54,7 +53,7 @@ def solve_hard(
     newton, border = new_newton(program), no_budgets(program)
     floor = product_floor(program, tolerance)
     theta = cold_start(program, floor, pair)
-    warm = earlier.size > 0 and warm_start(program, floor, gather(program.tuples, earlier), pair)
+    warm = warm_start(program, floor, earlier, pair)
     centring = 0
     if theta > 0.0 and not warm:
         centring = centre_dual(program, pair, theta, CENTRING_LIMIT, newton, work)

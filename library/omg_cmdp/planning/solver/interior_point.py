@@ -92,7 +92,7 @@ def interior_point(program, border, pair, tolerance, limit, newton, best):
             return STALLED, iteration
         if gap == np.inf or not blocks.factorise(program.transitions, program.tuples, newton.weights, newton.factor):
             break
-        if not make_system(program, border, newton):
+        if count > 0 and not make_system(program, border, newton):
             break
         newton_step(program, border, newton)
         primal, dual = longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
@@ -144,7 +144,8 @@ def newton_step(program, border, newton):
     blocks.flow(program.transitions, program.tuples, newton.residual, newton.dvalues)
     blocks.solve(program.tuples, newton.factor, newton.dvalues)
     blocks.flow_adjoint(program.transitions, program.tuples, newton.dvalues, newton.dz)
-    step_prices(border, newton)
+    if border.budgets.size > 0:
+        step_prices(border, newton)
     for i in range(newton.dq.size):
         newton.dq[i] = newton.residual[i] - newton.weights[i] * newton.dz[i]
 

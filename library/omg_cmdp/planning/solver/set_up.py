@@ -19,7 +19,10 @@ def set_up(dense, row, indptr, indices, data, rewards, start, admissible, horizo
     rows = dense.reshape(-1, dense.shape[3])
     transitions = Transitions(rows, outer_products(rows), indptr, indices, data)
     tuples = reachable_tuples(transitions, row, start, admissible, horizon, UNREACHABLE_BELOW)
-    terms = gather(tuples, rewards), gather(tuples, roots), gather(tuples, barrier)
+    terms = np.empty((3, tuples.action.size))
+    gather(tuples, rewards, terms[0])
+    gather(tuples, roots, terms[1])
+    gather(tuples, barrier, terms[2])
     return Program(transitions, tuples, start, terms[0], terms[1], terms[2])
 
 

@@ -15,7 +15,6 @@ from omg_cmdp.planning.solver.interior_point import LOST, STALLED, interior_poin
 from omg_cmdp.planning.solver.program import new_pair
 from omg_cmdp.planning.solver.set_up import expand, keep_slacks, set_up
 from omg_cmdp.planning.solver.starts import alternate, cold_start, warm_start
-from omg_cmdp.planning.solver.tuples import gather
 
 LIMIT = 60
 """Iterations before the loop is given up for the safety net; 99 in 100 problems take fewer than 20."""
@@ -29,7 +28,7 @@ def optimise(program, pair, tolerance, earlier):
     work, newton, border = new_pair(program), new_newton(program), no_budgets(program)
     floor = product_floor(program, tolerance)
     theta = cold_start(program, floor, pair)
-    warm = earlier.size > 0 and warm_start(program, floor, gather(program.tuples, earlier), pair)
+    warm = warm_start(program, floor, earlier, pair)
     status, iterations, settled = LOST, 0, False
     if warm or theta == 0.0:
         settled = alternate(program, floor, pair, work)

@@ -15,6 +15,7 @@ from omg_cmdp.planning.solver.program import (
     node_masses,
 )
 from omg_cmdp.planning.solver.terms import root_part
+from omg_cmdp.planning.solver.tuples import gather
 
 FIRST_CENTRE = 0.003
 """How central a cold start is, as a fraction of the stake per tuple (smaller fails more often, larger is slower)."""
@@ -92,11 +93,12 @@ def alternate(program, floor, pair, trial):
 
 
 @inner
-def warm_start(program, floor, policy, pair):
-    """Replace `pair` by one made from an earlier policy if that has the smaller gap; return whether it has."""
+def warm_start(program, floor, earlier, pair):
+    """Replace `pair` by one made from an earlier policy if there is one with a smaller gap; return whether."""
+    if earlier.size == 0:
+        return False
     warm = new_pair(program)
-    for i in range(policy.size):
-        warm.q[i] = policy[i]
+    gather(program.tuples, earlier, warm.q)
     make_occupancy(program, warm.q, warm.values)
     masses, products = np.empty(program.tuples.state.size), np.empty(warm.q.size)
     node_masses(program.tuples, warm.q, masses)

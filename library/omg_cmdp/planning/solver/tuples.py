@@ -96,16 +96,14 @@ def reachable_tuples(transitions, sparse, start, admissible, horizon, threshold)
     return Tuples(layer, state[:nodes], first[: nodes + 1], action[:count], row[:count])
 
 
-@inner
-def gather(tuples, array):
-    """Return the entries of `array` (K, S, A) for every tuple."""
-    out = np.empty(tuples.action.size)
+@leaf
+def gather(tuples, array, out):
+    """Set out ← the entries of `array` (K, S, A) for every tuple."""
     for h in range(tuples.layer.size - 1):
         k = h % array.shape[0]
         for node in range(tuples.layer[h], tuples.layer[h + 1]):
             for i in range(tuples.first[node], tuples.first[node + 1]):
                 out[i] = array[k, tuples.state[node], tuples.action[i]]
-    return out
 
 
 @leaf

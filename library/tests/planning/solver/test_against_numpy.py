@@ -202,7 +202,9 @@ def program_of(problem):
     roots, barrier, _ = regulariser(problem.mdp, problem.gamma, problem.weights, problem.uncertainty, problem.floor)
     kernel = kernel_of(problem.mdp)
     index = tuples_of(problem.mdp, kernel)
-    terms = (tuples.gather(index, table) for table in (problem.mdp.raw[1], roots, barrier))
+    terms = np.empty((3, index.action.size))
+    for table, out in zip((problem.mdp.raw[1], roots, barrier), terms, strict=True):
+        tuples.gather(index, table, out)
     return Program(kernel, index, problem.mdp.start, *terms)
 
 
