@@ -14,12 +14,13 @@ from omg_cmdp import plan
 from .anchors import anchors
 from .decisions import decisions
 from .oracles import oracles
-from .planner import against_peer
+from .planner import against_peer, within_budgets
 from .report import Report, show, write
 from .timing import GAMMA, random_mdp
 
 PARTS: dict[str, Callable[..., Report]] = {
     "planner": against_peer,
+    "within": within_budgets,
     "anchors": anchors,
     "oracles": oracles,
     "decisions": decisions,

@@ -63,6 +63,39 @@ def against_peer(*, quick: bool) -> Report:
     return Report(title="Planner beside cvxpy + Clarabel (γ = 1e3, T = 1e6)", rows=rows, details=details)
 
 
+def within_budgets(*, quick: bool) -> Report:
+    """Measure plans with one budget that binds, beside the same without: the middle of the least cost and its own."""
+    rows, details = [], []
+    for case in (CASES[0], CASES[1], CASES[3]):
+        small = case.states < 50
+        found = [
+            _measure_within(case, seed, rounds=5 if small else 2) for seed in range(5 if quick or not small else 30)
+        ]
+        ratios = sorted(one["seconds"]["within"] / one["seconds"]["without"] for one in found)
+        rows += [
+            Row(f"{case.name} median over instances", ratios[len(ratios) // 2], at_most=3.0),
+            Row(f"{case.name} worst instance", ratios[-1]),
+        ]
+        details.append({"case": dataclasses.asdict(case), "instances": found})
+    return Report(
+        title="A plan within one budget that binds, over the plan without (J = 1)", rows=rows, details=details
+    )
+
+
+def _measure_within(case: Case, seed: int, rounds: int) -> dict[str, Any]:
+    mdp = random_mdp(case.horizon, case.states, case.actions, seed)
+    costs = np.random.default_rng([1, seed]).random((1, case.states, case.actions))
+    free = plan(mdp, GAMMA, tolerance=TOLERANCE)
+    paid = float((free.occupancy * costs).sum())
+    least = plan(mdp, GAMMA, costs=costs, budgets=[-1.0]).least_costs
+    budgets = [0.5 * (float(least[0]) + paid)]
+    within = clock("within", lambda: plan(mdp, GAMMA, tolerance=TOLERANCE, costs=costs, budgets=budgets))
+    without = clock("without", lambda: plan(mdp, GAMMA, tolerance=TOLERANCE))
+    seconds = {name: min(times) for name, times in interleave(rounds, within, without).items()}
+    solution = plan(mdp, GAMMA, tolerance=TOLERANCE, costs=costs, budgets=budgets)
+    return {"seed": seed, "seconds": seconds, "certificate": solution.certificate, "status": solution.status.name}
+
+
 def _measure_beside_peer(case: Case, seed: int, rounds: int) -> dict[str, Any]:
     mdp = random_mdp(case.horizon, case.states, case.actions, seed)
     ours = clock("plan", lambda: plan(mdp, GAMMA, tolerance=TOLERANCE))
