@@ -5,6 +5,8 @@ import importlib.util
 import numpy as np
 import pytest
 
+import tests  # noqa: F401 (the three packages have a `tests` too; by this name these are meant, whichever comes first)
+
 OPTIONAL = {
     "gymnasium": ("lab/omg_lab/worlds/gymnasium/environment.py",),
 }

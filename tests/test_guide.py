@@ -156,7 +156,7 @@ def check_plan(block):
         Trial.parse(block.code)
         return
     path = file_of(block)
-    read_plan(block.code, folder=Folder.of(path) if path else None)
+    read_plan(block.code, folder=Folder(path.resolve().parent) if path else None)
 
 
 def run_python(block, name, namespace):
