@@ -152,7 +152,7 @@ def test_a_dictionary_of_tables_has_no_table_for_a_label_of_another_type():
     assert oracle.predict(np.int64(1)) == oracle.predict(1) == 0.0
     assert oracle.predict(np.str_("a")) == 1.0
     for other in (True, 1.0, "b"):
-        with pytest.raises(ValueError, match="`context` must be one of the 2 listed"):
+        with pytest.raises(ValueError, match="`context` must be one of the 2 in `predictions`"):
             oracle.predict(other)
 
 

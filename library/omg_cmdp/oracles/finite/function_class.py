@@ -60,7 +60,7 @@ class FunctionClass:
             # Copied at the door: what callers do with their tables later must not change the class.
             self._predictions = {key: frozen(float_table("predictions", each)) for key, each in predictions.items()}
             self.listed = tuple(predictions)
-        self._listing = Listing(predictions.keys()) if isinstance(predictions, Mapping) else None
+        self._listing = Listing(predictions.keys(), "in `predictions`") if isinstance(predictions, Mapping) else None
         self.contexts = None if self._listing is None else self._listing.contexts
         """The labels of a mapping; None for a callable."""
         self.loss = loss
