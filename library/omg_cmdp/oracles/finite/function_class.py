@@ -51,8 +51,9 @@ class FunctionClass:
     """`predictions`, a callable or a mapping, with checks and a small cache."""
 
     def __init__(self, predictions: Predictions, loss: Loss, argument: str = "predictions") -> None:
-        if not callable(predictions) and not isinstance(predictions, Mapping):
-            raise ValueError(f"`predictions` must be a callable or a mapping, got {type(predictions).__name__}")
+        if not callable(predictions) and not (isinstance(predictions, Mapping) and predictions):
+            kinds = "a callable or a mapping of contexts to tables"
+            raise ValueError(f"`{argument}` must be {kinds}, got {predictions!r:.60}")
         self.argument = argument
         self._predictions: Predictions = predictions
         self.listed: tuple[Any, ...] | None = None
