@@ -191,7 +191,7 @@ def replay(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None
 
     with reading(database, expect, keys) as (trial, events):
         losses = LossWatch(trial)
-        found = replays.replay(trial, losses.passing(events))
+        found = replays.replay(trial, map(losses.follow, events))
     typer.echo(losses.conclude(found.state).text())
     show_replay(found)
 
