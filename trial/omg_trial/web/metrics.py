@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -33,19 +34,17 @@ class Metrics:
 
     def text(self, view: TrialView) -> bytes:
         """Return all metrics in the text format of Prometheus."""
-        now = CollectorRegistry()
-        now.register(_Now(view))
-        return generate_latest(self._registry) + generate_latest(now)
+        return generate_latest(self._registry) + generate_latest(_Now(view))
 
 
+@dataclasses.dataclass
 class _Now(Collector):
     """A trial in numbers."""
 
-    def __init__(self, view: TrialView) -> None:
-        self._view = view
+    view: TrialView
 
     def collect(self) -> Iterator[Metric]:
-        view, state = self._view, self._view.state
+        view, state = self.view, self.view.state
         yield _gauge("events", "Events in the log.", state.number)
         yield _gauge("version", "Version of the model in use.", state.version.number)
         yield _gauge("people", "People in the trial.", len(state.people))
