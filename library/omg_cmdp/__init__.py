@@ -4,7 +4,7 @@ from omg_cmdp import adversaries, agents, checks, delays, environments, logs, or
 from omg_cmdp.agents import OMG, Agent
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.loading import load
-from omg_cmdp.logs import Log
+from omg_cmdp.logs import Log, suggest_features
 from omg_cmdp.mdp import (
     Episode,
     Space,
@@ -58,6 +58,7 @@ __all__ = [
     "shortfall",
     "simulate",
     "squared_hellinger",
+    "suggest_features",
     "theory",
     "warm_up",
 ]

@@ -1,6 +1,7 @@
 """Logged episodes: the log, tables and files, estimates of another policy's value, warm starts."""
 
 from omg_cmdp.logs.exports import read_export
+from omg_cmdp.logs.feature_ranking import FeatureRanking, Suggestion, suggest_features
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.direct import fitted_q, model_value
 from omg_cmdp.logs.off_policy.estimate import Estimate, Support
@@ -16,9 +17,11 @@ from omg_cmdp.logs.warm_start import warm_start
 __all__ = [
     "Estimate",
     "Evaluation",
+    "FeatureRanking",
     "Improvement",
     "Log",
     "Overlap",
+    "Suggestion",
     "Support",
     "doubly_robust",
     "estimate_propensities",
@@ -32,5 +35,6 @@ __all__ = [
     "read_export",
     "read_log",
     "read_table",
+    "suggest_features",
     "warm_start",
 ]

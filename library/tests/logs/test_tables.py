@@ -5,6 +5,7 @@ import pandas
 import pytest
 
 import omg_cmdp as omg
+from omg_cmdp import Log
 from omg_cmdp.logs import read_log, read_table
 
 NAMES = {"person": "patient", "step": "visit", "context": ["age"], "state": "stage", "action": "drug", "reward": "y"}
@@ -111,3 +112,4 @@ def test_an_agent_that_was_taught_unknown_ends_is_saved_and_judges_itself(tmp_pa
     np.testing.assert_array_equal(again.policy("c"), agent.policy("c"))
     again.save(tmp_path / "again.npz")
     assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "agent.npz").read_bytes()
+    omg.logs.suggest_features(Log(log.space, log.episodes * 20))
