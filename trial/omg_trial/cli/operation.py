@@ -1,18 +1,55 @@
-"""Commands of operation: backup, follow, restore, upgrade."""
+"""Commands of operation: steer, backup, follow, restore, upgrade, erase."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
+import uuid
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
 from omg_trial.cli.commands import DatabaseUrl, Expected, KeysPath, TokensPath, command, existing, reading, show_replay
 
 TOKEN = "OMG_TRIAL_TOKEN"
+STEERING = ("pause", "resume", "stop", "learn", "publish", "roll-back", "withdraw")
+
+
+@command
+def steer(
+    what: Annotated[str, typer.Argument(metavar="|".join(STEERING))],
+    cause: Annotated[str | None, typer.Option(help="Why; it stays in the log, so do not name the person.")] = None,
+    person: Annotated[str | None, typer.Option(help="To pause, resume, stop or withdraw one person.")] = None,
+    action: Annotated[str | None, typer.Option(help="To pause, resume or stop one action.")] = None,
+    version: Annotated[int | None, typer.Option(help="Of the model to publish or to roll back to.")] = None,
+    url: Annotated[str, typer.Option(help="The address of the service.")] = "http://127.0.0.1:8000",
+) -> None:
+    """Pause, resume or stop the trial, a person or an action; learn; publish; withdraw a person.
+
+    A token with the role administrator is read from the environment variable OMG_TRIAL_TOKEN.
+    """
+    import httpx
+
+    if what not in STEERING:
+        raise ValueError(f"`{what}`: give one of {', '.join(STEERING)}")
+    path, given = what, {"person": person, "action": action, "version": version, "cause": cause}
+    if what == "withdraw":
+        if not person:
+            raise ValueError("`withdraw` needs a --person")
+        path, given["person"] = f"people/{quote(person, safe='')}/withdraw", None
+    headers = {"Authorization": f"Bearer {os.environ.get(TOKEN, '')}", "Idempotency-Key": uuid.uuid4().hex}
+    body = {name: value for name, value in given.items() if value is not None}
+    try:
+        answer = httpx.post(f"{url.rstrip('/')}/v1/{path}", json=body, headers=headers)
+        told = answer.json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise ValueError(f"{url}: no answer of a trial service: {type(error).__name__}") from None
+    if not answer.is_success:
+        raise ValueError(str(told.get("error", answer.status_code)))
+    typer.echo(answer.text)
 
 
 @command

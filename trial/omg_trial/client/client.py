@@ -102,14 +102,17 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close_connection()
 
-    def open(self, person: str, context: Any, occasion: str | None = None) -> dict[str, Any]:
+    def open(self, person: str, context: Any, occasion: str | None = None, *, available: bool = True) -> dict[str, Any]:
         """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode.
 
         `occasion` names the decision point, such as a date: it exists once for each person, whoever opens it.
+        For somebody who is not `available`, nothing is drawn in the whole episode.
         """
         with self._lock:
             # On disk before it is sent: after a crash the same call has the same key, and opens no second episode.
-            body = {"person": person, "context": context, **({} if occasion is None else {"occasion": occasion})}
+            # What is as usual is left out: calls that an older client has kept stay the same calls.
+            named = {} if occasion is None else {"occasion": occasion}
+            body = {"person": person, "context": context, **named, **({} if available else {"available": False})}
             call = self._outbox.call("/v1/episodes", body, waits=False)
             opened = self._ask(call)
             self._outbox.keep(opened, call)
