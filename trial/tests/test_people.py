@@ -450,7 +450,7 @@ def test_an_administrator_steers_by_a_command(tmp_path, monkeypatch):
         assert (steer("stop", "--cause", "x").exit_code, steer("erase").exit_code) == (2, 2)
         token = Tokens(tmp_path / "tokens").add("administrator", "me")
         monkeypatch.setenv("OMG_TRIAL_TOKEN", token)
-        assert '"done":"paused"' in steer("pause", "--action", "call", "--cause", "wrong texts").output
+        assert '"done": "paused"' in steer("pause", "--action", "call", "--cause", "wrong texts").output
         assert "`cause`: this field is required" in steer("pause").output
         assert "`withdraw` needs a --person" in steer("withdraw").output
         with Client(url, token) as client:
@@ -459,7 +459,7 @@ def test_an_administrator_steers_by_a_command(tmp_path, monkeypatch):
             told = client._http.get("/v1/overview").json()
     assert (list(told["halted_actions"]), told["withdrawn"]) == (["call"], 1)
     done = CliRunner().invoke(app, ["steer", "learn", "--url", "http://127.0.0.1:9"])
-    assert (done.exit_code, "no answer of a trial service" in done.output) == (2, True)
+    assert (done.exit_code, "did not answer" in done.output) == (2, True)
 
 
 def test_a_table_is_enrolled_whole_and_a_decision_outside_the_consent_is_counted(tmp_path, monkeypatch):

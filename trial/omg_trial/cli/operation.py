@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
-import uuid
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 
@@ -31,25 +30,21 @@ def steer(
 
     A token with the role administrator is read from the environment variable OMG_TRIAL_TOKEN.
     """
-    import httpx
+    from omg_trial.client import Client, RefusedError, UnreachableError
 
     if what not in STEERING:
         raise ValueError(f"`{what}`: give one of {', '.join(STEERING)}")
-    path, given = what, {"person": person, "action": action, "version": version, "cause": cause}
-    if what == "withdraw":
-        if not person:
-            raise ValueError("`withdraw` needs a --person")
-        path, given["person"] = f"people/{quote(person, safe='')}/withdraw", None
-    headers = {"Authorization": f"Bearer {os.environ.get(TOKEN, '')}", "Idempotency-Key": uuid.uuid4().hex}
-    body = {name: value for name, value in given.items() if value is not None}
-    try:
-        answer = httpx.post(f"{url.rstrip('/')}/v1/{path}", json=body, headers=headers)
-        told = answer.json()
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise ValueError(f"{url}: no answer of a trial service: {type(error).__name__}") from None
-    if not answer.is_success:
-        raise ValueError(str(told.get("error", answer.status_code)))
-    typer.echo(answer.text)
+    if what == "withdraw" and not person:
+        raise ValueError("`withdraw` needs a --person")
+    if not (token := os.environ.get(TOKEN)):
+        raise ValueError(f"the service asks for a token: set {TOKEN} to one with the role administrator")
+    given = {"person": person, "action": action, "version": version, "cause": cause}
+    with Client(url, token) as client:
+        try:
+            answer = client.steer(what, **{name: value for name, value in given.items() if value is not None})
+        except (RefusedError, UnreachableError) as error:
+            raise ValueError(f"{url}: {error}") from None
+    typer.echo(json.dumps(answer))
 
 
 @command
