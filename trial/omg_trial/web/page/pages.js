@@ -78,7 +78,7 @@ export const PAGES = {
 };
 
 function halts(told) {
-  const one = (what, halt) => el("p", { class: "red" }, `${what} is ${halt.kind} since ${time(halt.time)}: ${halt.cause}`);
+  const one = (what, halt) => el("p", { class: "red" }, `${what} has been ${halt.kind} since ${time(halt.time)}: ${halt.cause}`);
   return [...(told.halted ? [one("The trial", told.halted)] : []), ...Object.entries(told.halted_actions).map(([name, halt]) => one(`The action ${name}`, halt))];
 }
 
