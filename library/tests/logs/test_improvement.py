@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from library.tests.logs.tables import SPACE, changed, first_steps, random_log
+from library.tests.logs.tables import SPACE, changed, random_log
 from library.tests.logs.test_learned import UNIFORM, greedy_log
 from omg_cmdp import Episode, Log, Space
 from omg_cmdp.logs import estimate_propensities, improvement
@@ -136,6 +136,6 @@ def test_it_is_refused_with_a_reason(rng):
     few = Log(ARMS, [changed(e, propensities=[0.5]) for e in by_doctors(rng, 20).episodes])
     with pytest.raises(ValueError, match=r"does not say what `policy` is worth: \d+ episodes count"):
         improvement(few, lambda context: FIRST)
-    cut = Log(SPACE, [first_steps(episode, 2) for episode in random_log(rng).episodes])
+    cut = Log(SPACE, [episode.first(2) for episode in random_log(rng).episodes])
     with pytest.raises(ValueError, match=r"`log.whole\(\)` leaves such episodes out"):
         improvement(cut, lambda context: np.full((3, 2, 2), 0.5))
