@@ -1,4 +1,4 @@
-"""`python -m tests.mutants [GROUP...] [--count N] [--seed K]`: change the code, and see whether tests fail.
+"""`python -m tests.mutants [GROUP...] [--count N] [--seed K...]`: change the code, and see whether tests fail.
 
 Why not mutmut or cosmic-ray: they copy the tree, and start Python, numba and the web framework anew for every mutant,
 which takes ten times as long as the tests. Here a warm process forks, with `runner.py`.
@@ -26,14 +26,13 @@ class Group:
     modules: tuple[str, ...]
     tests: tuple[str, ...]
     plain: bool = False
-    """Whether compiled code is changed, so that it must run as plain Python."""
+    """Whether compiled code is changed, so that it must run as plain Python; all other code is compiled."""
 
 
 def _tests(folder: str, *names: str) -> tuple[str, ...]:
     return tuple(f"{folder}/{name}" for name in names)
 
 
-DESK = _tests("trial/tests", "test_desk.py", "test_failures.py", "test_damage.py", "test_occasions.py")
 GROUPS = {
     "log": Group(
         (f"{TRIAL}/log",),
@@ -44,13 +43,19 @@ GROUPS = {
         ),
     ),
     "desk": Group(
-        (f"{TRIAL}/desk.py",), (*DESK, *_tests("trial/tests", "test_clock.py", "test_snapshots.py", "test_erasure.py"))
+        (f"{TRIAL}/desk.py",),
+        _tests(
+            "trial/tests",
+            *("test_desk.py", "test_failures.py", "test_damage.py", "test_occasions.py", "test_clock.py"),
+            *("test_snapshots.py", "test_erasure.py"),
+        ),
     ),
     "decisions": Group(
         (f"{TRIAL}/decisions.py",),
-        (
-            *DESK,
-            *_tests("trial/tests", "test_clock.py", "test_allowances.py", "test_episode_budgets.py", "test_people.py"),
+        _tests(
+            "trial/tests",
+            *("test_desk.py", "test_failures.py", "test_occasions.py", "test_clock.py", "test_allowances.py"),
+            *("test_episode_budgets.py", "test_people.py"),
         ),
     ),
     "chance": Group(
@@ -70,28 +75,32 @@ GROUPS = {
 }
 
 
-def run(name: str, count: int, seed: int) -> int:
-    """Try mutants of a group in this process; print what survived and the score."""
+def run(name: str, count: int, seeds: list[int]) -> int:
+    """Try mutants of a group in this process; print what survived, and the score for each seed."""
     group = GROUPS[name]
+    files = [each for module in group.modules for each in sorted((ROOT / module).rglob("*.py"))] + [
+        ROOT / module for module in group.modules if module.endswith(".py")
+    ]
     if group.plain:
-        os.environ["NUMBA_DISABLE_JIT"] = "1"
+        from omg_cmdp import jit
+
+        own, compiled = set(map(str, files)), jit.compiled
+        jit.compiled = lambda function: function if function.__code__.co_filename in own else compiled(function)
     import pytest
 
     from tests.mutants.runner import Runner
 
-    files = [each for module in group.modules for each in sorted((ROOT / module).rglob("*.py"))] + [
-        ROOT / module for module in group.modules if module.endswith(".py")
-    ]
-    runner = Runner(files, count, seed)
+    runner = Runner(files, count, seeds)
     quiet = ("-q", "-p", "no:cacheprovider", "--no-header", "--rootdir", str(ROOT))
     code = pytest.main([*quiet, *group.tests, *(str(file) for file in files)], plugins=[runner])
     if code not in (0, 1):
         return int(code)
     explained = tomllib.loads((Path(__file__).parent / "equivalent.toml").read_text(encoding="utf-8"))
-    equivalent = sum(each.name in explained for each in runner.survivors)
-    counted, killed = runner.tried - equivalent, runner.tried - len(runner.survivors)
-    score = f"{killed} of {counted} killed ({100 * killed / max(1, counted):.0f} %)"
-    print(f"{name}: {score}, {equivalent} equivalent, {runner.unreached} reached by no test, seed {seed}", flush=True)
+    for seed, chosen in runner.chosen.items():
+        equivalent = sum(each in runner.survivors and each.name in explained for each in chosen)
+        counted, killed = len(chosen) - equivalent, sum(each not in runner.survivors for each in chosen)
+        score = f"{killed} of {counted} killed ({100 * killed / max(1, counted):.0f} %)"
+        print(f"{name}: {score}, {equivalent} equivalent, seed {seed}", flush=True)
     return 0
 
 
@@ -100,7 +109,7 @@ def main() -> int:
     command = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     command.add_argument("groups", nargs="*", choices=[*GROUPS, []], metavar="GROUP", help=", ".join(GROUPS))
     command.add_argument("--count", type=int, default=60, help="mutants of each group (60)")
-    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--seed", type=int, nargs="+", default=[0], help="of the samples; tests run once for all")
     asked, codes = command.parse_args(), []
     for name in asked.groups or GROUPS:
         child = os.fork()

@@ -28,15 +28,15 @@ LEAST_SECONDS = 20.0
 
 
 class Runner:
-    """Runs the tests of a session for a sample of the mutants of some modules."""
+    """Runs the tests of a session for samples of the mutants of some modules."""
 
-    def __init__(self, files: list[Path], count: int, seed: int) -> None:
-        self.files, self.count, self.seed = files, count, seed
+    def __init__(self, files: list[Path], count: int, seeds: list[int]) -> None:
+        self.files, found = files, [each for file in files for each in mutants(file)]
+        self.chosen = {seed: random.Random(seed).sample(found, min(count, len(found))) for seed in seeds}
         self.lines: dict[tuple[str, int], set[int]] = {}
         """The tests that reach a line, by their places in the session."""
         self.seconds: dict[int, float] = {}
         self.survivors: list[Mutant] = []
-        self.tried, self.unreached = 0, 0
         self.out = os.fdopen(os.dup(1), "w")  # pytest takes the standard output
 
     def pytest_sessionstart(self) -> None:
@@ -56,15 +56,12 @@ class Runner:
             self._traced(place, item)
             if session.testsfailed:
                 raise session.Interrupted("a test fails without any mutant")
-        found = [each for file in self.files for each in mutants(file)]
-        chosen = random.Random(self.seed).sample(found, min(self.count, len(found)))
         functions = self._functions()
         gc.freeze()  # a child that collects garbage would copy all pages
-        for mutant in sorted(chosen, key=lambda each: (str(each.file), each.lines.start)):
-            self.tried += 1
+        chosen = {id(each): each for sample in self.chosen.values() for each in sample}
+        for mutant in sorted(chosen.values(), key=lambda each: (str(each.file), each.lines.start)):
             tests = set().union(*(self.lines.get((str(mutant.file), line), ()) for line in mutant.lines))
             order = sorted(tests, key=self.seconds.__getitem__)
-            self.unreached += not order
             if not order or not self._killed(session, mutant, functions, order):
                 self.survivors.append(mutant)
                 where = f"{mutant.file.name}:{mutant.lines.start}"

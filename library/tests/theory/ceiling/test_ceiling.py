@@ -212,6 +212,9 @@ def test_an_agent_without_oracles_must_be_given_some():
 
     with pytest.raises(ValueError, match="has no `reward_oracle`; pass `reward_oracle=`"):
         omg.RegretCeiling(First())
+    _, dynamics = counts(Shifting())
+    with pytest.raises(ValueError, match="`reward_oracle` must be a RewardOracle"):
+        omg.RegretCeiling(First(), reward_oracle=dynamics, dynamics_oracle=dynamics)
 
 
 def test_play_is_observed_too():

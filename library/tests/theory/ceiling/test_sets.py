@@ -3,12 +3,13 @@ import math
 import cvxpy
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 from omg_cmdp.contexts import keyed
 from omg_cmdp.theory.ceiling.compiled import highest_mean, highest_means
 from omg_cmdp.theory.ceiling.counted import CountedRows
 from omg_cmdp.theory.ceiling.listed import ListedFunctions
-from omg_cmdp.theory.ceiling.sets import Observed
+from omg_cmdp.theory.ceiling.sets import Observed, Tallies
 
 DELTA = 0.2
 ANY = keyed("any")
@@ -32,6 +33,21 @@ def test_the_highest_mean_is_that_of_the_best_row_nearby(rng, radius):
         found = highest_mean(frequencies, radius, values, values.max(), np.ptp(values))
         assert found >= highest_by_cvxpy(frequencies, radius, values) - 1e-6
         assert found <= highest_by_cvxpy(frequencies, radius, values) + 1e-5
+
+
+@pytest.mark.parametrize("radius", [1e-9, 1e-6, 1e-3, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("seen_best", [0.0, 1e-6, 0.1, 0.5, 0.9, 1.0])
+def test_of_two_outcomes_the_highest_mean_is_where_the_divergence_is_the_radius(radius, seen_best):
+    """kl(f, p) = radius has one root p >= f, which is found here by bisection."""
+    low, high = seen_best, 1.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        parts = ((f, p) for f, p in ((seen_best, middle), (1.0 - seen_best, 1.0 - middle)) if f > 0.0)
+        near = middle < 1.0 and sum(f * math.log(f / p) for f, p in parts) <= radius
+        low, high = (middle, high) if near else (low, middle)
+    worst, best = -3.0, 4.0
+    found = highest_mean(np.array([1.0 - seen_best, seen_best]), radius, np.array([worst, best]), best, best - worst)
+    assert found == pytest.approx(worst + (best - worst) * low, abs=1e-9)
 
 
 def test_no_row_nearby_has_a_higher_mean(rng):
@@ -111,11 +127,44 @@ def test_a_class_without_the_truth_is_refuted(rng):
 
 
 def test_one_table_for_contexts_that_differ_is_refuted(rng):
-    versions = CountedRows(lambda context: 0, 1, np.ones((1, 1, 2)), 0.05, of_rewards=False)
+    """And stays so when it is kept."""
+    versions, again = (CountedRows(lambda context: 0, 1, np.ones((1, 1, 2)), 0.05, of_rewards=False) for _ in range(2))
     for _ in range(200):
         context = int(rng.integers(2))
         versions.learn(keyed(context), seen([0], [context]))
     assert versions.refuted
+    again.load_state(versions.state())
+    assert again.refuted
+
+
+@pytest.mark.parametrize("of_rewards", [True, False])
+def test_the_evidence_of_counts_is_that_of_a_dirichlet_prior(rng, of_rewards):
+    """Σ log of the forecasts is log B(prior + counts)/B(prior), in whatever order outcomes come."""
+    prior = rng.uniform(0.2, 2.0, (2, 2 if of_rewards else 4))
+    pairs, outcomes = rng.integers(2, size=60), rng.integers(prior.shape[1], size=60)
+    tallies = Tallies(prior, of_rewards=of_rewards)
+    for part in np.split(np.arange(60), 6):
+        tallies.learn(seen(pairs[part], outcomes[part]))
+    counts = np.array([[np.sum((pairs == p) & (outcomes == k)) for k in range(prior.shape[1])] for p in range(2)])
+    np.testing.assert_array_equal(tallies.counts, counts)
+
+    def log_beta(weights):
+        return gammaln(weights).sum(axis=1) - gammaln(weights.sum(axis=1))
+
+    np.testing.assert_allclose(tallies.evidence, log_beta(prior + counts) - log_beta(prior))
+
+
+@pytest.mark.parametrize("of_rewards", [True, False])
+def test_functions_that_differ_by_the_step_are_charged_at_their_step(of_rewards):
+    """The second differs from the first at step 1 alone, where the data contradict it; and one table is all steps'."""
+    chances = np.array([[0.5, 0.5], [0.5, 0.01]]).reshape(2, 2, 1, 1)  # (N, H, S, A)
+    tables = chances if of_rewards else np.stack([1.0 - chances, chances], axis=-1)
+    versions = ListedFunctions(lambda context: tables, DELTA, of_rewards=of_rewards)
+    for step, left in ((0, 2), (1, 1)):
+        for number in range(30):
+            outcome = np.array([number % 2], dtype=float if of_rewards else int)
+            versions.learn(ANY, Observed(np.array([step]), np.zeros(1, dtype=int), outcome))
+        assert len(versions.plausible(ANY).tables) == left
 
 
 def test_radii_shrink_like_log_n_over_n():
