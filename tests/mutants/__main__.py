@@ -29,14 +29,14 @@ class Group:
     """Whether compiled code is changed, so that it must run as plain Python; all other code is compiled."""
 
 
-def _tests(folder: str, *names: str) -> tuple[str, ...]:
+def _under(folder: str, *names: str) -> tuple[str, ...]:
     return tuple(f"{folder}/{name}" for name in names)
 
 
 GROUPS = {
     "log": Group(
         (f"{TRIAL}/log",),
-        _tests(
+        _under(
             "trial/tests",
             *("test_log.py", "test_database.py", "test_damage.py", "test_foreign.py", "test_replay.py"),
             "test_failures.py",
@@ -44,7 +44,7 @@ GROUPS = {
     ),
     "desk": Group(
         (f"{TRIAL}/desk.py",),
-        _tests(
+        _under(
             "trial/tests",
             *("test_desk.py", "test_failures.py", "test_damage.py", "test_occasions.py", "test_clock.py"),
             *("test_snapshots.py", "test_erasure.py"),
@@ -52,7 +52,7 @@ GROUPS = {
     ),
     "decisions": Group(
         (f"{TRIAL}/decisions.py",),
-        _tests(
+        _under(
             "trial/tests",
             *("test_desk.py", "test_failures.py", "test_occasions.py", "test_clock.py", "test_allowances.py"),
             *("test_episode_budgets.py", "test_people.py"),
@@ -65,12 +65,36 @@ GROUPS = {
     "floor": Group((f"{TRIAL}/trial_file/floor.py",), ("trial/tests/test_floor.py", "trial/tests/test_desk.py")),
     "certificate": Group(
         (f"{LIBRARY}/planning/certificate.py", f"{LIBRARY}/planning/rounding.py"),
-        _tests("library/tests/planning", "test_certificate.py", "test_plan.py", "test_budgets.py", "test_fuzz.py"),
+        _under("library/tests/planning", "test_certificate.py", "test_plan.py", "test_budgets.py", "test_fuzz.py"),
     ),
     "ledger": Group((f"{LIBRARY}/runs/ledger.py",), ("library/tests/runs", "library/tests/test_records.py")),
     "off-policy": Group((f"{LIBRARY}/logs/off_policy",), ("library/tests/logs",)),
     "ceiling": Group(
-        (f"{LIBRARY}/theory/ceiling",), ("library/tests/theory/ceiling", "library/tests/runs/test_ceilings.py"), True
+        _under(
+            f"{LIBRARY}/theory/ceiling",
+            *("ceiling.py", "counted.py", "largest.py", "linear.py", "listed.py", "sets.py", "spaces.py", "unions.py"),
+        ),
+        ("library/tests/theory/ceiling", "library/tests/runs/test_ceilings.py"),
+    ),
+    "ceiling-loops": Group(
+        (f"{LIBRARY}/theory/ceiling/compiled.py",),
+        _under(
+            "library/tests/theory/ceiling",
+            "test_largest.py",
+            *(
+                f"test_sets.py::test_{name}"
+                for name in (
+                    "the_highest_mean_is_that_of_the_best_row_nearby",
+                    "of_two_outcomes_the_highest_mean_is_where_the_divergence_is_the_radius",
+                    "no_row_nearby_has_a_higher_mean",
+                    "what_was_never_seen_may_be_anything_possible",
+                    "a_certain_outcome_that_fails_refutes_a_function_at_once",
+                    "the_evidence_of_counts_is_that_of_a_dirichlet_prior",
+                    "functions_that_differ_by_the_step_are_charged_at_their_step",
+                )
+            ),
+        ),
+        plain=True,
     ),
 }
 

@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import json
+import math
 import re
 import sqlite3
 import threading
@@ -125,6 +126,15 @@ def test_a_plan_that_runs_out_of_memory_is_replaced_by_the_fixed_policy(monkeypa
     assert told["probability"] == {"nothing": 0.5, "reminder": 0.3, "call": 0.2}[told["action"]]
     assert told["fallback"] == {"source": "fixed", "cause": cause, "rules": []}
     assert replay(at.trial, at.store.read()).fallbacks == {f"fixed ({cause})": 1}
+
+
+@pytest.mark.parametrize("certificate", [math.inf, math.nan])
+def test_a_plan_of_which_nothing_is_proven_is_not_used(monkeypatch, certificate):
+    at = desk()
+    decide = type(at.agent).decide
+    monkeypatch.setattr(type(at.agent), "decide", lambda *given: decide(*given)._replace(certificate=certificate))
+    answer = opened(at)
+    assert (answer["source"], answer["cause"]) == ("fixed", "no certified plan: UncertifiedPlanError")
 
 
 def test_a_fallback_is_a_warning_that_names_no_person(monkeypatch):
