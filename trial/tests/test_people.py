@@ -406,6 +406,16 @@ def test_a_pause_is_refused_or_answered_and_ends():
         sound(at)
 
 
+@pytest.mark.parametrize("whose", [{"person": "p1"}, {}])
+def test_nothing_is_drawn_while_the_person_alone_or_the_trial_is_paused(whose):
+    at = desk(text=TEXT.replace("fallback =", 'paused = "nothing"\nfallback =', 1))
+    episode, other = opened(at)["episode"], opened(at, "p2")["episode"]
+    at.call("pause", {**whose, "cause": "she is ill"})
+    told = decided(at, episode)
+    assert (told["action"], told["probability"], told["fallback"]["rules"]) == ("nothing", None, ["paused"])
+    assert (decided(at, other)["probability"] is None) == (not whose)
+
+
 def test_an_action_that_is_stopped_is_drawn_no_more():
     at = desk()
     told = [opened(at, f"p{number}") for number in range(8)]
