@@ -294,6 +294,10 @@ def test_a_log_is_replayed_by_the_agent_that_played_it():
     log = omg.play(lake, player, [0.5, 0.9, 0.5], observe=seen)
     replayed.replay(log.episodes, agent())
     np.testing.assert_array_equal(seen.episodes, replayed.episodes)
+    unlogged = omg.RegretCeiling(agent())
+    told = ("context", "states", "actions", "rewards", "length")
+    unlogged.replay([omg.Episode(**{name: getattr(each, name) for name in told}) for each in log.episodes], agent())
+    np.testing.assert_array_equal(seen.episodes, unlogged.episodes)
     with pytest.raises(ValueError, match="must be the one that played: episode 1 "):
         omg.RegretCeiling(agent()).replay(log.episodes, agent(gamma=3.0))
 

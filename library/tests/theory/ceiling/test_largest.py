@@ -99,7 +99,9 @@ def test_with_one_step_the_bound_is_exact_over_boxes_of_rewards(rng):
     assert loss(space, PlausibleRewards(low, high), listed(known), policies).most == pytest.approx(exact)
 
 
-def test_what_is_surely_best_costs_nothing_however_uncertain_its_value(rng):
+@pytest.mark.parametrize("most_states", [12, 0])
+def test_what_is_surely_best_costs_nothing_however_uncertain_its_value(monkeypatch, most_states):
+    monkeypatch.setattr(largest, "MOST_STATES", most_states)
     space = omg.Space(states=2, actions=2, horizon=6)
     low, high = np.array([[[0.5, 0.0], [0.5, 0.0]]]), np.array([[[1.0, 0.1], [1.0, 0.1]]])
     rows = RowsNearby(np.full((2, 2, 2), 0.5), np.full((2, 2), 0.2), np.ones((2, 2, 2), dtype=bool))
@@ -179,6 +181,22 @@ def test_settled_and_plausible_are_those_of_backward_induction(rng, number):
     found = loss(space, listed(rewards), listed(transitions), random_policies(rng, space))
     assert np.array_equal(found.plausible, possible)
     assert found.settled == pytest.approx(agreed.any(axis=2)[reached].mean())
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_of_one_model_the_best_actions_are_plausible_and_all_is_settled(rng, number, monkeypatch):
+    """The bounds find what the list finds, ties included."""
+    rng = np.random.default_rng([number, int(rng.integers(1 << 30))])
+    space = random_space(rng)
+    rewards, transitions = random_lists(rng, space, 1)
+    rewards, transitions = listed(np.round(rewards)), listed(np.eye(space.states)[transitions.argmax(axis=-1)])
+    policies = random_policies(rng, space)
+    searched = loss(space, rewards, transitions, policies)
+    monkeypatch.setattr(largest, "MOST_PAIRS", 0)
+    for rows in (transitions, transitions._replace(tables=None)):
+        found = loss(space, rewards, rows, policies)
+        assert found.settled == searched.settled == 1.0
+        assert np.array_equal(found.plausible, searched.plausible)
 
 
 def test_a_narrower_range_of_returns_narrows_the_bound():

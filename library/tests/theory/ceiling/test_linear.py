@@ -20,10 +20,10 @@ def table(context):
     return found / np.linalg.norm(found, axis=2, keepdims=True)
 
 
-def linear(shared, weight_norm=1.5):
+def linear(shared, weight_norm=1.5, ridge=2.0):
     sizes = {"states": STATES, "actions": ACTIONS, "dimension": DIMENSION, "horizon": 5}
     more = {"features": table, "shared": True, "intercept": False} if shared else {}
-    return omg.oracles.LinearRewards(**sizes, ridge=2.0, weight_norm=weight_norm, **more)
+    return omg.oracles.LinearRewards(**sizes, ridge=ridge, weight_norm=weight_norm, **more)
 
 
 def episode(rng):
@@ -37,10 +37,11 @@ def seen(pairs, rewards):
 
 @pytest.mark.parametrize("episodes", [0, 1, 20])
 @pytest.mark.parametrize("shared", [True, False])
-def test_the_bounds_are_those_of_the_theorem(rng, shared, episodes):
+@pytest.mark.parametrize(("norm", "ridge"), [(1.5, 2.0), (0.1, 50.0)])  # bounds that are cut, and bounds that are not
+def test_the_bounds_are_those_of_the_theorem(rng, shared, episodes, norm, ridge):
     """|θ·z - θ̂·z| <= ‖z‖_{V⁻¹}·(½·√(2·log(G/δ) + log det V/λ^d) + √λ·B), from sums that are made here."""
-    oracle = linear(shared)
-    features, ridge, norm = oracle.forecasters.features, oracle.forecasters.ridge, oracle.forecasters.weight_norm
+    oracle = linear(shared, norm, ridge)
+    features = oracle.forecasters.features
     versions, groups = version_space(oracle, DELTA), 1 if shared else PAIRS
     examples = [[] for _ in range(groups)]
     for _ in range(episodes):
@@ -50,6 +51,7 @@ def test_the_bounds_are_those_of_the_theorem(rng, shared, episodes):
             examples[0 if shared else pair].append((features(context)[pair if shared else 0], reward))
     context, _, _ = episode(rng)
     plausible = versions.plausible(keyed(context))
+    assert ((plausible.low > 0.0) & (plausible.high < 1.0)).all() == (norm < 1.0)
     for pair in range(PAIRS):
         rows, target = features(context)[pair if shared else 0], examples[0 if shared else pair]
         gram = ridge * np.eye(len(rows)) + sum(np.outer(row, row) for row, _ in target)
