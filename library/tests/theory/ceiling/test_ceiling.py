@@ -226,6 +226,7 @@ def test_a_refuted_class_makes_it_infinite_and_says_so():
     _, ceiling = run(world, omg.OMG(world.space, *finite(world)), episodes=400)
     assert ceiling.total == math.inf
     assert ceiling.reason == "the data refute the oracle's class of rewards and of dynamics"
+    assert str(ceiling).endswith(f"nothing can be said of what 400 episodes lost: {ceiling.reason}")
 
 
 def test_an_agent_without_oracles_must_be_given_some():
