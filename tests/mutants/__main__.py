@@ -65,7 +65,10 @@ GROUPS = {
     "floor": Group((f"{TRIAL}/trial_file/floor.py",), ("trial/tests/test_floor.py", "trial/tests/test_desk.py")),
     "certificate": Group(
         (f"{LIBRARY}/planning/certificate.py", f"{LIBRARY}/planning/rounding.py"),
-        _under("library/tests/planning", "test_certificate.py", "test_plan.py", "test_budgets.py", "test_fuzz.py"),
+        (
+            "library/tests/test_refusals.py",
+            *_under("library/tests/planning", "test_certificate.py", "test_plan.py", "test_budgets.py", "test_fuzz.py"),
+        ),
     ),
     "ledger": Group((f"{LIBRARY}/runs/ledger.py",), ("library/tests/runs", "library/tests/test_records.py")),
     "off-policy": Group((f"{LIBRARY}/logs/off_policy",), ("library/tests/logs",)),
