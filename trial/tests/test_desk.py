@@ -35,10 +35,13 @@ def test_an_answer_is_made_once():
     events = at.state.number
     assert at.call("open", body, "key") == first
     assert at.state.number == events
+    mark = at.store.keys.mark("key", "another")
+    at.call("learn", {}, "another")
+    assert at.store.answered([mark])[mark].kind == "learning"
     with pytest.raises(Refusal, match="used for another call") as refused:
         at.call("open", {"person": "p2", "context": person(1)}, "key")
     assert refused.value.status == 422
-    assert at.state.number == events
+    assert at.state.number == events + 1
 
 
 def test_a_caller_who_has_seen_an_event_that_the_log_does_not_have_is_refused():

@@ -48,9 +48,10 @@ def last(at, kind="decided"):
 
 
 def sound(at):
-    """The log replays, and the independent verifier finds nothing."""
+    """The log replays, and the independent verifier, which draws all arms and actions again, finds nothing."""
     assert replay(at.trial, at.store.read()).differences == []
-    assert verify(tuple(vars(event)[name] for name in FIELDS) for event in at.store.read()).problems == []
+    rows = (tuple(vars(event)[name] for name in FIELDS) for event in at.store.read())
+    assert verify(rows, keys={"secret": at.store.keys.secret.encode()}).problems == []
 
 
 def test_with_a_roster_a_typing_error_is_no_new_person():
@@ -206,6 +207,12 @@ def test_the_control_group_is_drawn_and_has_the_fixed_probabilities():
     with pytest.raises(Refusal, match="`arm`: the person is in the arm control, for good"):
         at.call("enrol", {"person": "given", "arm": "learning"})
     sound(at)
+
+
+def test_without_a_control_group_nobody_is_in_it(monkeypatch):
+    """Not by the smallest of draws either: the number is below 0 with probability 0."""
+    monkeypatch.setattr("omg_trial.decisions.uniform", lambda *_: 0.0)
+    assert draw_arm(desk().inputs(), "p1") == "learning"
 
 
 @pytest.mark.parametrize("named", [None, "nothing"])
@@ -397,6 +404,16 @@ def test_a_pause_is_refused_or_answered_and_ends():
         again = Desk(at.trial, at.store, clock=Clock())
         assert again.state.people == at.state.people
         sound(at)
+
+
+@pytest.mark.parametrize("whose", [{"person": "p1"}, {}])
+def test_nothing_is_drawn_while_the_person_alone_or_the_trial_is_paused(whose):
+    at = desk(text=TEXT.replace("fallback =", 'paused = "nothing"\nfallback =', 1))
+    episode, other = opened(at)["episode"], opened(at, "p2")["episode"]
+    at.call("pause", {**whose, "cause": "she is ill"})
+    told = decided(at, episode)
+    assert (told["action"], told["probability"], told["fallback"]["rules"]) == ("nothing", None, ["paused"])
+    assert (decided(at, other)["probability"] is None) == (not whose)
 
 
 def test_an_action_that_is_stopped_is_drawn_no_more():
