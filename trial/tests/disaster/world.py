@@ -418,7 +418,7 @@ class World:
                 with contextlib.suppress(httpx.TransportError):
                     if self.deliver(request).status_code != 503:
                         return
-                self.kernel.sleep(60.0)
+                self.kernel.sleep(600.0)  # the operator, whom nobody calls here, may take six hours
 
         self.kernel.spawn(ask, owner=self.admin)
 
