@@ -323,7 +323,11 @@ def _start(path, failing, n, kind, for_good):
                     Desk(TRIAL, store, clock=_Clock(), correct_clock=True)
 
         failing.set(n, kind, for_good=for_good)
-        with failing.in_files(), failing.in_memory(), contextlib.suppress(StoreError, MemoryError, KeyFileError, OSError, ValueError):
+        with (
+            failing.in_files(),
+            failing.in_memory(),
+            contextlib.suppress(StoreError, MemoryError, KeyFileError, OSError, ValueError),
+        ):
             act()
         failed = failing.failed
         failing.set(0)
@@ -415,7 +419,9 @@ def _log_acts(folder):
 def _token_acts(folder):
     path = folder / "tokens"
     kept = Tokens(path).add("analyst", "the first")
-    return lambda: Tokens(path).add("analyst", "another"), lambda: [] if Tokens(path).find(kept) else ["it lost a token"]
+    return lambda: Tokens(path).add(
+        "analyst", "another"
+    ), lambda: [] if Tokens(path).find(kept) else ["it lost a token"]
 
 
 FILE_ACTS = {"agent": _agent_acts, "log": _log_acts, "tokens": _token_acts}

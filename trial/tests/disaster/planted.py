@@ -21,6 +21,7 @@ from omg_trial.desk import Desk
 from omg_trial.keys.ring import KeyRing
 from omg_trial.log import database, events
 from omg_trial.log.database import Database, StoreError
+from omg_trial.operation import copies
 from omg_trial.trial_file.trial import Trial
 from trial.tests.disaster import compound, cuts, nth, servers, simulation
 
@@ -72,6 +73,14 @@ def failing(path, kind, for_good=False, most=200):
 def compounded(name):
     def find():
         yield name, compound.FAULTS[name]()
+
+    find.tool = "compound faults"
+    return find
+
+
+def struck(name):
+    def find():
+        yield name, compound.struck_twice(name)[1]
 
     find.tool = "compound faults"
     return find
@@ -209,6 +218,12 @@ def _unsynced_file(target):
     persistence._sync_folder(target.parent)
 
 
+@contextlib.contextmanager
+def _file_in_place(target):
+    """Write a file where it will be, at once."""
+    yield target
+
+
 def _occasion_again(self, person):
     return f"#{self.number}"
 
@@ -238,6 +253,7 @@ BUGS = (
     Bug("there is no journal", database, "set_up_to_write", _set_up("journal_mode = OFF"), cut("trial")),
     Bug("files are renamed before they are synced", persistence, "whole_file", _unsynced_file, cut("agent", 100)),
     Bug("renamed files are not synced in their folder", persistence, "_sync_folder", lambda _: None, cut("study", 100)),
+    Bug("a copy is there before it is whole", copies, "whole_file", _file_in_place, struck("copy")),
     Bug("a pooler is not noticed", database, "HOLDS_LOCK", sqlalchemy.text("SELECT true"),
         served("PostgreSQL, behind a pooler")),
     Bug("a server that comes back older is not noticed", Desk, "_load", _without_check, served("PostgreSQL, older")),
