@@ -1,7 +1,8 @@
 """Two faults in a row, and faults in the middle of what is rare: `python -m trial.tests.disaster compound`.
 
 A fault strikes at every point of founding, starting, upgrading, recovering, keeping a snapshot, publishing a model,
-copying the log and erasing, and a second one while the service recovers from the first. Some scenes have a fault that no point has.
+copying the log and erasing, and a second one while the service recovers from the first. Some scenes have a fault that
+no point has.
 """
 
 import contextlib
@@ -111,7 +112,7 @@ def newer():
     software = {**provenance(), "omg-cmdp": "newer"}
     with (
         mock.patch.object(snapshots, "FORMAT", snapshots.FORMAT + 1),
-        mock.patch.object(desks, "provenance", lambda: software),
+        mock.patch.object(desks, "provenance", return_value=software),
     ):
         yield
 
