@@ -11,6 +11,7 @@ import json
 import shutil
 import sqlite3
 import threading
+import time
 from pathlib import Path
 from unittest import mock
 
@@ -21,6 +22,7 @@ from omg_trial import snapshots
 from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
 from omg_trial.keys.ring import KeyFileError
+from omg_trial.learning import Trainer
 from omg_trial.log.database import Database, StoreError
 from omg_trial.log.events import BrokenChainError, Chain
 from omg_trial.operation.copies import copy_log
@@ -263,6 +265,30 @@ def _no_memory_for_a_snapshot():
     return []
 
 
+def _no_memory_for_a_lesson():
+    """Memory is short while a model learns: it learns when there is some again."""
+    learn, short = Trainer.learn, itertools.chain((True,), itertools.repeat(False))
+
+    def learning(trainer, task):
+        if next(short):
+            raise MemoryError
+        return learn(trainer, task)
+
+    hook, threading.excepthook = threading.excepthook, lambda _: None
+    with contextlib.closing(Database(":memory:")) as store, mock.patch.object(Trainer, "learn", learning):
+        service = services.Service(Desk(TRIAL, store))
+        try:
+            service.submit(service.desk.prepare("learn", {})).result(timeout=5.0)
+            for _ in range(500):
+                if service.submit(lambda at: at.state.learning).result(timeout=5.0) is None:
+                    return []
+                time.sleep(0.02)
+        finally:
+            service.end()
+            threading.excepthook = hook
+    return ["nothing is learned any more"]
+
+
 def _other_order():
     """The columns of a context change their order, and with it the features: it is another trial."""
     columns = ["[context.columns.size]\nlow = 0\nhigh = 9", "[context.columns.age]\nlow = 20\nhigh = 90"]
@@ -283,6 +309,7 @@ def _other_order():
 FAULTS = {
     "other order": _other_order,
     "no memory for a snapshot": _no_memory_for_a_snapshot,
+    "no memory for a lesson": _no_memory_for_a_lesson,
     "older, twice": _older_twice,
     "publishing": _publishing,
     "replaced file": _replaced_file,

@@ -5,6 +5,7 @@ Six are of an earlier attack on the service; two are found where there is a serv
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import sqlite3
@@ -131,6 +132,13 @@ def _after_only_store(self):
         _after(self)
 
 
+def _learn_unguarded(self):
+    while (task := self._lessons.get()) is not None:
+        lesson = self.desk.trainer.learn(task)
+        with contextlib.suppress(StoreError):
+            self.submit(functools.partial(Desk.publish_model, task=task, lesson=lesson), wait=True).result()
+
+
 @contextlib.contextmanager
 def _logging_only_store(_):
     with contextlib.suppress(StoreError):
@@ -236,6 +244,8 @@ BUGS = (
     Bug("answers leave before they are kept", Database, "append", _answer_before_commit, simulated()),
     Bug("the thread that answers ends when memory is short", service.Service, "_after", _after_only_store,
         compounded("no memory for a snapshot")),
+    Bug("the thread that learns ends when memory is short", service.Service, "_learn", _learn_unguarded,
+        compounded("no memory for a lesson")),
     Bug("a model that failed its checks is published", Desk, "publish_model", _publish_anything, simulated()),
     Bug("a model is published while the state is ahead", Desk, "publish_model", _publish_lost,
         compounded("publishing")),
