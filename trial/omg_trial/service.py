@@ -187,7 +187,7 @@ class Service:
     def _learn(self) -> None:
         while (task := self._lessons.get()) is not None:
             published = False
-            with _logging("learning"):
+            with _logging("learning or publishing a model"):
                 lesson = self.desk.trainer.learn(task)
                 self.submit(functools.partial(Desk.publish_model, task=task, lesson=lesson), wait=True).result()
                 published = True
