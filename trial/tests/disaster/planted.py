@@ -161,6 +161,13 @@ def _publish_lost(self, task, lesson):
         _publish_model(self, task, lesson)
 
 
+def _publish_every_other(self, task, lesson):
+    """Throw every other lesson away."""
+    _publish_every_other.count = getattr(_publish_every_other, "count", 0) + 1
+    if _publish_every_other.count % 2:
+        _publish_model(self, task, lesson)
+
+
 def _publish_anything(self, task, lesson):
     _publish_model(self, task, lesson._replace(refusal=None))
 
@@ -247,6 +254,7 @@ BUGS = (
     Bug("the thread that learns ends when memory is short", service.Service, "_learn", _learn_unguarded,
         compounded("no memory for a lesson")),
     Bug("a model that failed its checks is published", Desk, "publish_model", _publish_anything, simulated()),
+    Bug("a model that was learned is thrown away", Desk, "publish_model", _publish_every_other, simulated()),
     Bug("a model is published while the state is ahead", Desk, "publish_model", _publish_lost,
         compounded("publishing")),
     Bug("an older log is believed if recovering fails once", Desk, "_load", _late_check, compounded("older, twice")),
