@@ -100,7 +100,10 @@ class Failing:
                 return super().write(data)
 
         def opening(path, mode="r", *given, **options):
-            if isinstance(path, int) or set(mode) <= set("rbt"):
+            reads = not isinstance(path, int) and set(mode) <= set("rbt")
+            if reads and failing.kind == "error":
+                fail()
+            if reads or isinstance(path, int):
                 return plain(path, mode, *given, **options)
             fail()
             raw = io.BufferedWriter(File(path, mode.replace("b", "").replace("t", "")))
@@ -418,10 +421,14 @@ def _log_acts(folder):
 
 def _token_acts(folder):
     path = folder / "tokens"
-    kept = Tokens(path).add("analyst", "the first")
-    return lambda: Tokens(path).add(
-        "analyst", "another"
-    ), lambda: [] if Tokens(path).find(kept) else ["it lost a token"]
+    kept, tokens = Tokens(path).add("analyst", "the first"), Tokens(path)  # which has not read the file yet
+
+    def check():
+        return ["a token is lost"] * (Tokens(path).find(kept) is None) + ["it is not found"] * (
+            tokens.find(kept) is None
+        )
+
+    return lambda: tokens.add("analyst", "another"), check
 
 
 FILE_ACTS = {"agent": _agent_acts, "log": _log_acts, "tokens": _token_acts}

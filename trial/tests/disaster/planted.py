@@ -23,6 +23,7 @@ from omg_trial.keys.ring import KeyRing
 from omg_trial.log import database, events
 from omg_trial.log.database import Database, StoreError
 from omg_trial.operation import copies
+from omg_trial.tokens import Token, Tokens
 from omg_trial.trial_file.trial import Trial
 from trial.tests.disaster import compound, cuts, nth, servers, simulation
 
@@ -239,6 +240,15 @@ def _file_in_place(target):
     yield target
 
 
+def _seen_before_read(self):
+    """Take a file that cannot be read for one without tokens."""
+    status = self.path.stat()
+    if (seen := (status.st_ino, status.st_mtime_ns, status.st_size)) != self._seen:
+        self._known, self._seen = {}, seen
+        found = [Token.model_validate_json(line) for line in self.path.read_text().splitlines()]
+        self._known = {each.hash: each for each in found}
+
+
 def _occasion_again(self, person):
     return f"#{self.number}"
 
@@ -263,6 +273,7 @@ BUGS = (
     Bug("draws depend on the order of calls", decisions, "uniform", _uniform_by_clock, simulated()),
     Bug("no memory is told as a refusal", desk, "MemoryError", KeyboardInterrupt, failing("open", "memory", most=30)),
     Bug("a key is forgotten, and stays in its file", KeyRing, "destroy", _destroy_in_memory, failing("erase", "error")),
+    Bug("tokens that cannot be read once are forgotten", Tokens, "_read", _seen_before_read, failing("tokens", "error")),
     Bug("keys are written after the events", Database, "append", _save_after, cut("trial")),
     Bug("the key file is made in two steps", KeyRing, "_write", _write_in_two, cut("trial", 1500)),
     Bug("commits are not synced", database, "set_up_to_write", _set_up("synchronous = OFF"), cut("trial", 60)),
