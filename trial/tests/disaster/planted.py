@@ -242,6 +242,8 @@ def _file_in_place(target):
 
 def _seen_before_read(self):
     """Take a file that cannot be read for one without tokens."""
+    if not self.path.exists():
+        return
     status = self.path.stat()
     if (seen := (status.st_ino, status.st_mtime_ns, status.st_size)) != self._seen:
         self._known, self._seen = {}, seen
@@ -273,7 +275,7 @@ BUGS = (
     Bug("draws depend on the order of calls", decisions, "uniform", _uniform_by_clock, simulated()),
     Bug("no memory is told as a refusal", desk, "MemoryError", KeyboardInterrupt, failing("open", "memory", most=30)),
     Bug("a key is forgotten, and stays in its file", KeyRing, "destroy", _destroy_in_memory, failing("erase", "error")),
-    Bug("tokens that cannot be read once are forgotten", Tokens, "_read", _seen_before_read, failing("tokens", "error")),
+    Bug("tokens that cannot be read are forgotten", Tokens, "_read", _seen_before_read, failing("tokens", "error")),
     Bug("keys are written after the events", Database, "append", _save_after, cut("trial")),
     Bug("the key file is made in two steps", KeyRing, "_write", _write_in_two, cut("trial", 1500)),
     Bug("commits are not synced", database, "set_up_to_write", _set_up("synchronous = OFF"), cut("trial", 60)),
