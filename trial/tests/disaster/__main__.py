@@ -37,6 +37,7 @@ def simulate(asked):
             print(f"  shrunk from {len(world.script)} events to {len(script)}:", *script, sep="\n    ")
         played += 1
         gc.collect()
+        gc.freeze()
     gc.enable()
     print(f"simulate: {played} trial-years from seed {asked.seed}, {broken} wrong", flush=True)
     return broken
