@@ -83,6 +83,9 @@ def strike(asked):
     """Strike twice."""
     broken = 0
     for name in ("found", *compound.ACTS):
+        if asked.late():
+            print(f"compound: stopped before {name}, as time was up")
+            break
         strikes, wrong = compound.struck_twice(name)
         broken += len(wrong)
         print(f"compound: {name}: {strikes} strikes, {len(wrong)} wrong", *wrong[:3], sep="\n  ", flush=True)
