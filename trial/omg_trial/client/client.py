@@ -139,9 +139,9 @@ class Client:
                 known = self._outbox.known_decision(episode, step, state) if available else None
                 if known is None:
                     raise
+                decided, proof = known
                 # The service would draw the same; if it had heard the first call, it gives the same answer to this one.
-                self._outbox.call(path, {**body, "action": known["action"], **self._outbox.proof(episode)}, waits=True)
-                decided = known
+                self._outbox.call(path, {**body, "action": decided["action"], **proof}, waits=True)
             self._outbox.done(call)
             return decided
 
