@@ -55,6 +55,14 @@ def test_what_was_never_done_has_a_name_and_ended_steps_have_no_choice():
     assert "Never taken: B in 0" in str(one.overlap)
 
 
+def test_costs_are_kept(rng):
+    log = by_doctors(rng)
+    priced = Log(ARMS, [changed(episode, costs=episode.rewards) for episode in log.episodes])
+    earned, paid = (estimate_propensities(each) for each in (log, priced))
+    values = [improvement(each, lambda _: FIRST).value for each in (paid.of_costs(), earned)]
+    assert values[0] == values[1]
+
+
 def test_without_scikit_learn_the_message_says_what_to_do(rng, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(ImportError, match="pip install scikit-learn, or give a `model`"):
