@@ -44,7 +44,7 @@ class Token(BaseModel):
     @classmethod
     def _is_for_a_phone(cls, person: str | None, about: ValidationInfo) -> str | None:
         if (about.data.get("role") == "phone") != (person is not None):
-            raise ValueError("a phone needs the `person` whose it is, and nobody else has one")
+            raise ValueError("the token of a phone needs a `person`, and tokens of other roles have none")
         return person
 
     @property

@@ -440,6 +440,28 @@ def test_a_model_waits_until_it_is_published():
     sound(again)
 
 
+def test_an_administrator_steers_by_a_command(tmp_path, monkeypatch):
+    monkeypatch.delenv("OMG_TRIAL_TOKEN", raising=False)
+    with serving(trial(), tmp_path / "trial.db", tmp_path / "tokens") as url:
+
+        def steer(*arguments):
+            return CliRunner().invoke(app, ["steer", *arguments, "--url", url])
+
+        assert (steer("stop", "--cause", "x").exit_code, steer("erase").exit_code) == (2, 2)
+        token = Tokens(tmp_path / "tokens").add("administrator", "me")
+        monkeypatch.setenv("OMG_TRIAL_TOKEN", token)
+        assert '"done": "paused"' in steer("pause", "--action", "call", "--cause", "wrong texts").output
+        assert "`cause`: this field is required" in steer("pause").output
+        assert "`withdraw` needs a --person" in steer("withdraw").output
+        with Client(url, token) as client:
+            client.open("p+1", person(1))
+            assert steer("withdraw", "--person", "p+1").exit_code == 0
+            told = client._http.get("/v1/overview").json()
+    assert (list(told["halted_actions"]), told["withdrawn"]) == (["call"], 1)
+    done = CliRunner().invoke(app, ["steer", "learn", "--url", "http://127.0.0.1:9"])
+    assert (done.exit_code, "did not answer" in done.output) == (2, True)
+
+
 def test_a_table_is_enrolled_whole_and_a_decision_outside_the_consent_is_counted(tmp_path, monkeypatch):
     file, table = tmp_path / "trial.toml", tmp_path / "people.csv"
     file.write_text(TEXT + '[people]\nroster = "required"\n')
@@ -457,7 +479,8 @@ def test_a_table_is_enrolled_whole_and_a_decision_outside_the_consent_is_counted
         for wrong, message in (
             (rows + "cora,Mars,\n", "line 4: `zone`: give a time zone"),
             (rows + "anna,,\n", "line 4: the person is in another line too"),
-            ("name\nanna\n", "there is no column 'name'"),
+            ("name\nanna\n", "there is no column 'name'; there are person, arm"),
+            ("person;zone\nanna;UTC\n", "there is no column 'person;zone'; separate columns by commas"),
         ):
             done = enrol(wrong)
             assert (done.exit_code, message in done.output) == (2, True), done.output

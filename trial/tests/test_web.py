@@ -162,7 +162,7 @@ def test_tokens_expire_are_replaced_and_revoked(tmp_path):
     assert tokens.revoke("the phones") == 1
     assert [each.name for each in Tokens(tmp_path / "tokens").all()] == ["a guest"]
     assert (tmp_path / "tokens").stat().st_mode & 0o077 == 0
-    with pytest.raises(ValueError, match="a phone needs the `person`"):
+    with pytest.raises(ValueError, match="the token of a phone needs a `person`"):
         tokens.add("phone", "somebody's")
     with pytest.raises(ValueError, match="there is no token 'me' to replace"):
         tokens.add("app", "me", replaces=True)
