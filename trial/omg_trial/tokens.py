@@ -136,15 +136,16 @@ class Tokens:
     def _read(self) -> None:
         try:
             status = self.path.stat()
-        except OSError:
+        except FileNotFoundError:
             self._known, self._seen = {}, None
             return
         if (seen := (status.st_ino, status.st_mtime_ns, status.st_size)) != self._seen:
-            self._known, self._seen = {}, seen
+            known = {}
             for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
                 with contextlib.suppress(ValueError):  # not a line of ours
                     found = Token.model_validate_json(line)
-                    self._known[found.hash] = found
+                    known[found.hash] = found
+            self._known, self._seen = known, seen  # once it is read: a failure must not look like a file without tokens
 
 
 def _hash(token: str) -> str:

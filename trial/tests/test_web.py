@@ -220,6 +220,20 @@ def test_a_token_that_was_taken_back_is_refused(site, tmp_path):
     assert site.post("/v1/policy", BODIES["/v1/policy"], role="analyst").status_code == 401
 
 
+def test_a_file_of_tokens_that_cannot_be_read_takes_no_token_back(site, tmp_path, monkeypatch):
+    """An app asks again after 503, and would forget its call after 401."""
+    path = tmp_path / "tokens"
+    path.touch()  # it is read again
+    with monkeypatch.context() as failing:
+        failing.setattr(type(path), "read_text", lambda *_, **__: (_ for _ in ()).throw(OSError(24, "too many files")))
+        told = site.post("/v1/episodes", BODIES["/v1/episodes"])
+        assert (told.status_code, told.headers.get("Retry-After")) == (503, "1")
+        with pytest.raises(OSError, match="too many files"):
+            Tokens(path).add("app", "another")
+    assert site.post("/v1/episodes", BODIES["/v1/episodes"]).status_code == 200
+    assert len(Tokens(path).all()) == len(ROLES)
+
+
 def test_tokens_are_kept_as_hashes_only(site, tmp_path):
     text = (tmp_path / "tokens").read_text()
     assert not any(token in text for token in site.tokens.values())
