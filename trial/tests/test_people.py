@@ -469,7 +469,7 @@ def test_an_administrator_steers_by_a_command(tmp_path, monkeypatch):
         monkeypatch.setenv("OMG_TRIAL_TOKEN", token)
         assert '"done": "paused"' in steer("pause", "--action", "call", "--cause", "wrong texts").output
         assert "`cause`: this field is required" in steer("pause").output
-        assert "`withdraw` needs a --person" in steer("withdraw").output
+        assert "`withdraw` needs a `person`" in steer("withdraw").output
         with Client(url, token) as client:
             client.open("p+1", person(1))
             assert steer("withdraw", "--person", "p+1").exit_code == 0

@@ -161,7 +161,7 @@ METHODS = {
     "logs.Log.write": lambda i: {"path": pathlib.Path("log.jsonl").resolve()},
     **dict.fromkeys(
         ("audit.Audit.rows", "audit.Audit.table"),
-        lambda i: {"reward_regret": 1.0, "dynamics_regret": 1.0, "delta": 0.1},
+        lambda i: {"delta": 0.1},
     ),
     **trials.METHODS,
 }

@@ -12,7 +12,10 @@ from omg_trial.contract import Refusal
 from trial.tests import trials
 
 PERSON = {"person": "p1", "context": {"age": 50}}
-NAMES = {"decisions": "decide", "outcomes": "report", "close": "close"}
+NAMES = {
+    **{"episodes": "open", "decisions": "decide", "outcomes": "report", "close": "close"},
+    **{"people": "enrol", "roll-back": "roll back"},
+}
 
 
 @functools.cache
@@ -32,12 +35,10 @@ def a_client():
     at = trials.desk()
 
     def answer(request):
-        room, _, episode, name = re.fullmatch(r"/v1/(episodes|people)(/(\d+)/(\w+))?", request.url.path).groups()
+        room, _, episode, name = re.fullmatch(r"/v1/([\w-]+)(/(\d+)/(\w+))?", request.url.path).groups()
         body = json.loads(request.content) | ({} if episode is None else {"episode": int(episode)})
         try:
-            made = at.call(
-                "enrol" if room == "people" else NAMES.get(name, "open"), body, request.headers["Idempotency-Key"]
-            )
+            made = at.call(NAMES.get(name or room, room), body, request.headers["Idempotency-Key"])
         except Refusal as refusal:
             return httpx.Response(refusal.status, json={"error": refusal.message})
         return httpx.Response(200, text=made.text, headers={"Log-Head": made.mark})
@@ -98,6 +99,7 @@ METHODS = {
     "trial_file.Trial.action_name": None,  # of an index that the log holds
     "trial_file.Trial.vector": None,  # of a context that the trial file has checked
     "client.Client.open": lambda _: dict(PERSON),
+    "client.Client.steer": lambda _: {"what": "pause", "cause": "a test"},
     "client.Client.enrol": lambda _: {"person": "p1", "zone": "Europe/Berlin", "end": "2027-01-01"},
     "client.Client.decide": lambda client: of_step(client, state="took it"),
     "client.Client.report": lambda client: of_step(client, reward=1.0, next_state="took it", revision=0),

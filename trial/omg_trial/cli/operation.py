@@ -14,12 +14,13 @@ import typer
 from omg_trial.cli.commands import DatabaseUrl, Expected, KeysPath, TokensPath, command, existing, reading, show_replay
 
 TOKEN = "OMG_TRIAL_TOKEN"
-STEERING = ("pause", "resume", "stop", "learn", "publish", "roll-back", "withdraw")
 
 
 @command
 def steer(
-    what: Annotated[str, typer.Argument(metavar="|".join(STEERING))],
+    what: Annotated[
+        str, typer.Argument(metavar="WHAT", help="pause, resume, stop, learn, publish, roll-back or withdraw.")
+    ],
     cause: Annotated[str | None, typer.Option(help="Why; it stays in the log, so do not name the person.")] = None,
     person: Annotated[str | None, typer.Option(help="To pause, resume, stop or withdraw one person.")] = None,
     action: Annotated[str | None, typer.Option(help="To pause, resume or stop one action.")] = None,
@@ -32,10 +33,6 @@ def steer(
     """
     from omg_trial.client import Client, RefusedError, UnreachableError
 
-    if what not in STEERING:
-        raise ValueError(f"`{what}`: give one of {', '.join(STEERING)}")
-    if what == "withdraw" and not person:
-        raise ValueError("`withdraw` needs a --person")
     if not (token := os.environ.get(TOKEN)):
         raise ValueError(f"the service asks for a token: set {TOKEN} to one with the role administrator")
     given = {"person": person, "action": action, "version": version, "cause": cause}

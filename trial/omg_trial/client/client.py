@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
-from omg_cmdp.validation import instance_of, positive_integer, positive_number
+from omg_cmdp.validation import instance_of, one_of, positive_integer, positive_number
 from omg_trial.client.outbox import Outbox, QueuedCall
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
@@ -18,6 +18,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 KEPT_FOR_LATER = (401, 403)
 """Refusals of the client, and not of a call: what waits goes on waiting."""
 INVALID, BUSY, FAILED = 422, 429, 500
+STEERING = ("pause", "resume", "stop", "learn", "publish", "roll-back", "withdraw")
+"""Calls of administrators."""
 
 
 class RefusedError(ValueError):
@@ -126,11 +128,14 @@ class Client:
     def steer(self, what: str, **fields: str | int) -> dict[str, Any]:
         """Pause, resume, stop, learn, publish, roll back, or withdraw a person; for administrators, with a network.
 
-        `what` is the last part of the call's path, such as "roll-back", and `fields` are those of its body.
+        `what` is one of `STEERING`, and `fields` are those of the call's body.
         """
-        if what == "withdraw" and "person" in fields:
-            return self._do(f"/v1/people/{quote(str(fields.pop('person')), safe='')}/withdraw", fields)
-        return self._do(f"/v1/{what}", fields)
+        one_of("what", what, STEERING)
+        if what != "withdraw":
+            return self._do(f"/v1/{what}", fields)
+        if "person" not in fields:
+            raise ValueError("`withdraw` needs a `person`")
+        return self._do(f"/v1/people/{quote(str(fields.pop('person')), safe='')}/withdraw", fields)
 
     def decide(self, episode: int, step: int, state: str, *, available: bool = True) -> dict[str, Any]:
         """Return the decision for a step; nothing is drawn for somebody who is not `available`.
