@@ -3,7 +3,8 @@
 The policy of an episode is in its event "opened"; when the episode is closed, the models that its predecessors have not
 refuted say what that policy can have cost (docs/ceiling.md). Any time will do for that, as the truth is plausible at
 all times. An episode in which the app did something else, or which began in an impossible state, counts as if all of it
-had been lost. Outcomes that come after an episode was closed, and rewards that the trial file puts in the place of missing ones, are not learned from.
+had been lost. Outcomes that come after an episode was closed, and rewards that the trial file puts in the place of
+missing ones, are not learned from.
 """
 
 from __future__ import annotations
