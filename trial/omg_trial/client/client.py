@@ -105,7 +105,8 @@ class Client:
     def open(self, person: str, context: Any, occasion: str | None = None) -> dict[str, Any]:
         """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode.
 
-        `occasion` names the decision point, such as a date: it exists once for each person, whoever opens it.
+        `occasion` names the decision point, such as a date: it exists once for each person, whoever opens it. If the
+        service or another phone has closed the episode, its calls are refused with 409: `close` it here too.
         """
         with self._lock:
             # On disk before it is sent: after a crash the same call has the same key, and opens no second episode.
@@ -140,7 +141,9 @@ class Client:
                 if known is None:
                     raise
                 # The service would draw the same; if it had heard the first call, it gives the same answer to this one.
-                self._outbox.call(path, {**body, "action": known["action"], **self._outbox.proof(episode)}, waits=True)
+                if not self._outbox.tells(path, step, state):
+                    acted = {"action": known["action"], **self._outbox.proof(episode)}
+                    self._outbox.call(path, {**body, **acted}, waits=True)
                 decided = known
             self._outbox.done(call)
             return decided

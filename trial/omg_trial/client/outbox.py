@@ -115,12 +115,16 @@ class Outbox:
             return None if opened is None else _decision(opened, episode, step, state)
 
     def proof(self, episode: int) -> dict[str, str]:
-        """Return what goes with a decision that was made without a network: the signature of the allowance, and now."""
+        """Return what goes with a decision that was made without a network: now, and the signature of an allowance."""
         with _reading(episode):
-            opened = self.opened(episode)
-            if opened is None or opened["allowance"] is None:
-                return {}
-            return {"device_time": _now().isoformat(), "allowance": opened["allowance"]["signature"]}
+            allowance = (self.opened(episode) or {"allowance": None})["allowance"]
+            signed = {} if allowance is None else {"allowance": allowance["signature"]}
+            return {"device_time": _now().isoformat(), **signed}
+
+    def tells(self, path: str, step: int, state: str) -> bool:
+        """Return whether a decision of this step and state waits already."""
+        rows = self._file.execute("SELECT body FROM calls WHERE path = ? AND waits AND refusal IS NULL", (path,))
+        return any((body["step"], body["state"]) == (step, state) for body in (_body(text) for (text,) in rows))
 
     def keep(self, opened: dict[str, Any], call: QueuedCall) -> None:
         """Keep how an episode was opened, and the call: made again while the episode is under way, it is the same."""
