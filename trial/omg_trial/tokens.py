@@ -129,22 +129,24 @@ class Tokens:
             if len(kept) < len(before) or new:
                 with whole_file(self.path) as file:
                     os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))  # for its owner alone, whatever the umask
-                    file.write_text("".join(f"{each.model_dump_json()}\n" for each in (*kept, *new)))
+                    file.write_text("".join(f"{each.model_dump_json()}\n" for each in (*kept, *new)), encoding="utf-8")
                     file.chmod(0o600)
         return len(before) - len(kept)
 
     def _read(self) -> None:
         try:
             status = self.path.stat()
-        except OSError:
+        except FileNotFoundError:
             self._known, self._seen = {}, None
             return
         if (seen := (status.st_ino, status.st_mtime_ns, status.st_size)) != self._seen:
-            self._known, self._seen = {}, seen
+            self._known, self._seen = {}, None  # a file that cannot be read now, of another owner say, is tried again
+            known = {}
             for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
                 with contextlib.suppress(ValueError):  # not a line of ours
                     found = Token.model_validate_json(line)
-                    self._known[found.hash] = found
+                    known[found.hash] = found
+            self._known, self._seen = known, seen
 
 
 def _hash(token: str) -> str:

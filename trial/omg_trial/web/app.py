@@ -185,7 +185,10 @@ class _Gate:
     def check(self, headers: Mapping[bytes, bytes], roles: Sequence[str]) -> Token:
         """Return the token of a request, which must have one of these roles; an administrator has all."""
         scheme, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        found = self._tokens.find(given) if scheme.lower() == "bearer" else None
+        try:
+            found = self._tokens.find(given) if scheme.lower() == "bearer" else None
+        except OSError as error:
+            raise Refusal(503, f"the file of tokens cannot be read ({type(error).__name__})") from None
         if found is None:
             raise Refusal(401, "send a token that the service knows: Authorization: Bearer ...")
         if found.role not in (*roles, "administrator"):
