@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from typer.testing import CliRunner
@@ -15,6 +16,8 @@ from typer.testing import CliRunner
 from omg_trial import learning, verify
 from omg_trial import replay as replays
 from omg_trial.cli import app
+from omg_trial.cli.commands import show_replay
+from omg_trial.decisions import ChosenPolicy, PolicySource
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
 from omg_trial.log.events import FIRST_HASH, BrokenChainError, canonical
@@ -49,6 +52,29 @@ def forged(path, number, change):
             before = event.hash
             row = (event.kind, event.text, event.key, event.request, event.answer, event.hash, event.number)
             file.execute("UPDATE events SET kind=?, body=?, key=?, request=?, answer=?, hash=? WHERE number=?", row)
+
+
+def test_what_was_not_computed_again_is_not_said_to_be(capsys):
+    at = desk()
+    for name in ("anna", "berta"):
+        number = json.loads(at.call("open", {"person": name, "context": {"age": 50}}).text)["episode"]
+        at.call("decide", {"episode": number, "step": 0, "state": "took it"})
+    at.call("erase", {"person": "anna", "cause": "asked for"})
+    show_replay(replays.replay(at.trial, at.store.read()))
+    told = capsys.readouterr().out
+    assert "1 policy, 1 decision, 0 models computed again." in told
+    assert "Of 1 decision more only the draw was compared" in told
+    assert "All else is equal" in told
+
+
+def test_a_source_that_is_not_of_the_arm_is_a_difference():
+    at = desk()
+    fixed = ChosenPolicy(PolicySource.CONTROL, None, at.trial.fixed_policy())
+    with mock.patch("omg_trial.handlers.episodes.choose_policy", return_value=fixed):
+        at.call("open", {"person": "anna", "context": {"age": 50}})
+    assert replays.replay(at.trial, at.store.read()).differences == [
+        "event 3 (opened): the source control in the arm learning"
+    ]
 
 
 def body_with(**changes):
