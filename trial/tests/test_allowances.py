@@ -106,7 +106,9 @@ def test_an_allowance_is_signed():
 def test_an_action_that_is_paused_for_a_step_leaves_the_limits_of_the_others():
     """Other actions are then drawn than the allowance has counted: what it grants later must not come on top of them."""
     text = LIMITED.replace("call = 2", "call = 1").replace("mean_per_week = { reminder = 3.0 }\n", "")
-    text = text.replace("decisions_per_week = 12\n", "").replace('"nothing", "reminder", "call"', '"reminder", "call", "nothing"')
+    text = text.replace("decisions_per_week = 12\n", "").replace(
+        '"nothing", "reminder", "call"', '"reminder", "call", "nothing"'
+    )
     at, had = desk(text=text), []
     for number in range(60):
         episode = opened(at, f"p{number}")["episode"]

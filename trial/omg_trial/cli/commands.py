@@ -201,7 +201,9 @@ def show_replay(found: Replay) -> None:
     from omg_trial.log.machine import TOLERANCE
     from omg_trial.trial_file.explain import counted
 
-    counts = f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions - found.only_drawn, 'decision')}"
+    counts = (
+        f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions - found.only_drawn, 'decision')}"
+    )
     typer.echo(f"{found.state.number} events: {counts}, {counted(found.versions, 'model')} computed again.")
     if found.only_drawn:
         why = "the people were erased, or nobody knows any more why planning failed"
