@@ -104,7 +104,7 @@ def test_an_allowance_is_signed():
 
 
 def test_an_action_that_is_paused_for_a_step_leaves_the_limits_of_the_others():
-    """Other actions are then drawn than the allowance has counted: what it grants later must not come on top of them."""
+    """Other actions are then drawn than the allowance has counted; what it grants later must not come on top."""
     text = LIMITED.replace("call = 2", "call = 1").replace("mean_per_week = { reminder = 3.0 }\n", "")
     text = text.replace("decisions_per_week = 12\n", "").replace(
         '"nothing", "reminder", "call"', '"reminder", "call", "nothing"'

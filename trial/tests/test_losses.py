@@ -81,7 +81,7 @@ def test_who_withdraws_was_never_there_and_other_actions_count_in_full():
 
 def test_an_episode_that_began_in_an_impossible_state_stops_nothing():
     """An app may say any state: no model has such an episode, and so all of it may have been lost."""
-    desk, clock, process = begun()
+    desk, _, process = begun()
     for number, first in enumerate((0, 1, 0)):
         played(desk, f"p{number}", first=first)
     assert not desk.trial.space.start[1]

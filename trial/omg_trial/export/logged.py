@@ -20,8 +20,9 @@ def live_log(trial: Trial, events: Iterable[Event], policy: FloatArray | None = 
 
     An episode is there as far as it is known: its steps from the first on whose next state was seen, up to the first
     action that was not the one drawn, and so has no known probability. One that began in an impossible state is left
-    out: no model of the trial has it. The trial file says what stands for rewards that never came. `log.whole()` has the episodes that were seen to their end: a policy can be valued by them. Where
-    nothing was drawn, what was done had probability 1.
+    out: no model of the trial has it. The trial file says what stands for rewards that never came. `log.whole()` has
+    the episodes that were seen to their end: a policy can be valued by them. Where nothing was drawn, what was done had
+    probability 1.
 
     A policy that is to be valued should be given here too, as no policy can do what a rule has closed. Propensities are
     then p·π/π', where p is the probability after all rules, and π' is π among the actions that could be drawn, and 1
