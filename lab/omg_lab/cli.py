@@ -20,14 +20,7 @@ from omg_cmdp.documents import FileError, plain
 from omg_lab.listing import print_kind, print_kinds
 from omg_lab.reports.scenarios import compare_scenarios
 from omg_lab.reports.tables import comparisons_table
-from omg_lab.reports.terminal import (
-    RunDisplay,
-    audit_table,
-    print_line,
-    print_plan,
-    print_scenarios,
-    print_table,
-)
+from omg_lab.reports.terminal import RunDisplay, audit_table, print_line, print_plan, print_scenarios, print_table
 from omg_lab.studies import engines
 from omg_lab.studies.config import load_plan
 from omg_lab.studies.directory import open_study
@@ -59,8 +52,7 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
 Study = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE.toml", help="The study file, if it names modules or files of yours."),
+    Path | None, typer.Option(metavar="FILE.toml", help="The study file, if it names modules or files of yours.")
 ]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; by default studies/NAME.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")]
@@ -111,9 +103,7 @@ def run(
 
 
 @app.command("list")
-def list_kinds(
-    name: Annotated[str | None, typer.Argument(help="A preset or a kind.")] = None,
-) -> None:
+def list_kinds(name: Annotated[str | None, typer.Argument(help="A preset or a kind.")] = None) -> None:
     """List presets, and the kinds of worlds, adversaries, agents, delays and oracles; or the options of one of them."""
     with _refusing():
         print_kinds(_console()) if name is None else print_kind(_console(), name)

@@ -183,7 +183,8 @@ class Listing:
     3
     """
 
-    def __init__(self, contexts: Iterable[Context]) -> None:
+    def __init__(self, contexts: Iterable[Context], where: str = "listed") -> None:
+        self._where = where
         try:
             found = {table_label(context): context for context in context_rows("contexts", contexts)}
         except TypeError:
@@ -202,7 +203,8 @@ class Listing:
         try:
             return self._numbers[table_label(context)]
         except (KeyError, TypeError):  # a label that cannot be hashed is none of the list either
-            raise ValueError(f"`context` must be one of the {len(self._numbers)} listed, got {context!r}") from None
+            known = f"{len(self._numbers)} {self._where}"
+            raise ValueError(f"`context` must be one of the {known}, got {context!r}") from None
 
 
 def table_label(context: Context) -> Hashable:

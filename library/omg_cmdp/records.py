@@ -21,6 +21,10 @@ def context_rows(name: str, contexts: Iterable[Any]) -> Iterable[Any]:
     if isinstance(contexts, Mapping):
         raise ValueError(f"`{name}` must be a list of contexts or a table, got a {type(contexts).__name__}")
     if not _is_table(contexts):
+        try:
+            iter(contexts)
+        except TypeError:
+            raise ValueError(f"`{name}` must be a list of contexts, got {contexts!r:.60}") from None
         return contexts
     columns = columns_of(name, contexts)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

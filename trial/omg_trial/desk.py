@@ -117,7 +117,9 @@ class Desk:
             if arrays is not None:
                 self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
             for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
-                self.state.apply(self.chain.complete(event))
+                self.state.apply(event)
+                if event.number > len(self.chain):
+                    self.chain.add(event)
         self.store.forget(self.state.erased)  # a key file from before may have been restored
 
     def prepare(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> KeyedCall:

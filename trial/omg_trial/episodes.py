@@ -136,9 +136,6 @@ class Record:
     repeats: int = 0
     """Number of steps that were asked for again, under another key."""
 
-    def __post_init__(self) -> None:
-        self.touched = self.touched or self.opened
-
     def steps(self) -> Iterator[DecidedStep]:
         """Yield the decisions, in their order, with what is known of their outcomes."""
         for number, choice in sorted(self.choices.items()):
@@ -157,16 +154,14 @@ class Record:
         states: list[int] = []
         actions: list[int] = []
         rewards: list[float | None] = []
-        after: int | None = None
-        for step in range(len(self.choices)):
-            if step not in self.choices or (after := self.next_state(step)) is None:
+        for _, step, choice, outcome in self.steps():
+            after = self.next_state(step)
+            # No model knows what nothing at all does.
+            if step != len(actions) or after is None or choice.action is None:
                 break
-            if (action := self.choices[step].action) is None:  # no model knows what nothing at all does
-                break
-            reward = self.outcomes[step].reward if step in self.outcomes else None
-            states.append(self.choices[step].state)
-            actions.append(action)
-            rewards.append(missing_reward if reward is None else reward)
+            states.append(choice.state)
+            actions.append(choice.action)
+            rewards.append(missing_reward if outcome.reward is None else outcome.reward)
             last = after
         if not actions:
             return None

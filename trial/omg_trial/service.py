@@ -18,7 +18,7 @@ from omg_trial.desk import Desk
 from omg_trial.learning import misfit
 from omg_trial.log.database import StoreError
 from omg_trial.log.traces import trace
-from omg_trial.operation.alerts import Alerter
+from omg_trial.operation.alerts import Courier
 from omg_trial.operation.channels import Channel
 from omg_trial.snapshots import set_aside
 from omg_trial.versions import LearningTask
@@ -72,7 +72,7 @@ class Service:
         self._learning: int | None = None
         self._snapshot = desk.state.number
         self._ended = threading.Event()
-        self._alerter = Alerter(channels, self._at_desk, self.process)
+        self._couriers = [Courier(each, self._at_desk, self.process) for each in channels]
         self._threads = [
             threading.Thread(target=self._answer_calls, name="omg-trial answers"),
             threading.Thread(target=self._learn, name="omg-trial learns", daemon=True),
@@ -194,7 +194,9 @@ class Service:
     def _watch(self) -> None:
         while not self._ended.wait(TICK_SECONDS):
             with _logging("the checks"):
-                self._alerter.look(*tick(self._at_desk, self.process))
+                seen = tick(self._at_desk, self.process)
+                for courier in self._couriers:
+                    courier.look(*seen)
 
     def _at_desk(self, task: Callable[[Desk], Any]) -> Any:
         """Call a function with the desk, between two batches; not from the thread that answers."""

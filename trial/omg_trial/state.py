@@ -130,7 +130,7 @@ class State:
         names = ("person", "occasion", "context", "version", "source", "cause", "certificate", "arm", "available")
         known = {name: body[name] for name in names}
         known["allowance"] = body["allowance"] and Allowance(**body["allowance"])
-        record = Record(number=event.number, opened=event.time, policy=body["policy"], **known)
+        record = Record(number=event.number, opened=event.time, touched=event.time, policy=body["policy"], **known)
         self.episodes[record.number], self.open[record.number] = record, None
         self.of_person.setdefault(record.person, []).append(record.number)
         self.people.setdefault(record.person, Participant(arm=record.arm, zone=body["zone"], enrolled=event.time))

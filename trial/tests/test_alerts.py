@@ -75,7 +75,7 @@ def test_a_server_that_takes_a_message_for_ever_turns_the_check_yellow(monkeypat
     with listening(Dripping) as (server, port):
         server.ended = False
         [channel] = channels(Alerts(webhook=f"http://127.0.0.1:{port}/hook"))
-        courier = sending._Courier(channel, lambda task: None, process)
+        courier = sending.Courier(channel, lambda task: None, process)
         due = [sending.Due(7, MESSAGE, {"incident": 7})]
         courier.hand_over(due)
         assert process.unsent == {}
@@ -150,7 +150,7 @@ class Scene:
         self.desk = desk(extra, store=store, clock=clock or Clock())
         self.process, self.taken, self.refusals = Process(self.desk.clock), [], 0
         self.name, self._one = "webhook", threading.Lock()
-        self.alerter = sending.Alerter([self], self.at_desk, self.process)
+        self.courier = sending.Courier(self, self.at_desk, self.process)
 
     def at_desk(self, task):
         with self._one:
@@ -164,9 +164,8 @@ class Scene:
 
     def look(self, *found):
         _found[:] = [Finding(*each) for each in found]
-        self.alerter.look(*incidents.tick(self.at_desk, self.process))
-        [courier] = self.alerter._couriers
-        until(lambda: courier._next() is None and not self.process.unsent)
+        self.courier.look(*incidents.tick(self.at_desk, self.process))
+        until(lambda: self.courier._next() is None and not self.process.unsent)
         return [message.facts for message in self.taken]
 
     def again(self):

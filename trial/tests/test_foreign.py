@@ -17,7 +17,7 @@ from omg_trial.people.roster import read_roster
 from omg_trial.replay import replay
 from omg_trial.snapshots import pack_state, unpack_state
 from omg_trial.tokens import Tokens
-from trial.tests.trials import Trialist, desk, trial
+from trial.tests.trials import TEXT, Trialist, desk, trial
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +129,9 @@ def test_a_roster_with_an_endless_cell_is_refused(tmp_path):
     (tmp_path / "people.csv").write_text("person,zone\np1," + "9" * 200_000 + "\n")
     with pytest.raises(ValueError, match=r"people.csv, line \d+: field larger than field limit"):
         read_roster(trial(), tmp_path / "people.csv")
+
+
+@pytest.mark.parametrize("rule", ["low = 90, high = 20", "low = 20, high = 20", "low = 20, high = 90, median = 5"])
+def test_a_column_without_a_range_is_refused_at_its_table(rule):
+    with pytest.raises(ValueError, match=r"line \d+: `context\.columns\.age`.*finite `low` < `high`"):
+        trial(text=TEXT.replace("low = 20, high = 90", rule))

@@ -70,7 +70,7 @@ def test_who_withdraws_was_never_there_and_other_actions_count_in_full():
     after = losses(watch(desk, process))
     assert (before.episodes, after.episodes) == (3, 2)
     replayed = LossWatch(desk.trial)
-    found = replay(desk.trial, replayed.passing(desk.store.read()))
+    found = replay(desk.trial, map(replayed.follow, desk.store.read()))
     assert replayed.conclude(found.state) == after
     [rare] = [desk.trial.actions[-1]]
     played(desk, "p9", action=rare)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.planning.solution import Solution
 from omg_cmdp.theory import bounds, errors
 from omg_lab.audit.claims import PRECISION
@@ -56,7 +57,7 @@ def of_the_barrier(c: ModelComparison, b: Barrier) -> Iterator[Sides]:
     yield "optimality", abs(cover - weight + c.plan_gap), b.defect
     # V̂^q̃ - V̂^π = Σ m·(q̂/q̃ - 1), and Jensen's inequality for r - 1 - log r.
     spread = weight * errors.iterates_bound(b.certificate / (b.gamma * weight))
-    best = c.believed_optimum - c.estimate(c.believed)
+    best = optimal_policy(c.model)[1] - c.estimate(c.believed)  # V̂* - V̂^π
     yield "plan gap", best, weight - _least_by_step(b) + spread
 
     squares = c.errors[b.held] ** 2

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from omg_cmdp.mdp.bellman import optimal_policy, policy_values
+from omg_cmdp.mdp.bellman import policy_values
 from omg_cmdp.mdp.divergence import squared_hellinger
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -80,11 +80,6 @@ class ModelComparison:
         gaps = (-self.reward_gap - ahead(self.transition_gap, values(self.model, policy)) for policy in self.policies)
         tables = zip((flow(self.truth, policy)[0] for policy in self.policies), gaps, strict=True)
         return float(self.probabilities @ [dot(occupancy, gap) for occupancy, gap in tables])
-
-    @functools.cached_property
-    def believed_optimum(self) -> float:
-        """V̂*: the largest value in the model."""
-        return optimal_policy(self.model)[1]
 
     @functools.cached_property
     def third_term(self) -> float:

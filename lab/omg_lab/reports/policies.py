@@ -80,7 +80,8 @@ def distance(one: Advice, other: Advice) -> float:
 
 def _share(advice: Advice, decisions: FloatArray) -> float:
     """Return the mean of `decisions` (K, N), each as likely as `advice` expects it."""
-    likely = _likely(advice)
+    # Where it does not say how likely a state is at a step, all are alike.
+    likely = np.ones(decisions.shape) if advice.visits is None else advice.visits
     return float((likely * decisions).sum() / max(likely.sum(), 1e-300))
 
 
@@ -140,8 +141,3 @@ def policies_table(name: str, focus: str, found: Mapping[str, Shown], names: Nam
             "agents that differ": lambda row: row["other_agents"] or "–",
         },
     )
-
-
-def _likely(advice: Advice) -> FloatArray:
-    """Return how likely each state is at each step; where that is unknown, all are alike."""
-    return np.ones(advice.policy.shape[:2]) if advice.visits is None else advice.visits

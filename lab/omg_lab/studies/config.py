@@ -75,12 +75,7 @@ def load_plan(source: str, overrides: Sequence[Override] = ()) -> StudyPlan:
 
 
 def read_plan(
-    text: str,
-    overrides: Sequence[Override] = (),
-    *,
-    name: str = "study",
-    file: str = "",
-    folder: Folder | None = None,
+    text: str, overrides: Sequence[Override] = (), *, name: str = "study", file: str = "", folder: Folder | None = None
 ) -> StudyPlan:
     """Return the plan that `text` describes, checked."""
     document = StudyDocument(text, overrides, file or name)

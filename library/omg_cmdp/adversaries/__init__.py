@@ -4,12 +4,4 @@ from omg_cmdp.adversaries.base import Adversary, View
 from omg_cmdp.adversaries.oblivious import IID, NeverTwice, Sequence, Sorted
 from omg_cmdp.adversaries.worst_regret import WorstRegret
 
-__all__ = [
-    "IID",
-    "Adversary",
-    "NeverTwice",
-    "Sequence",
-    "Sorted",
-    "View",
-    "WorstRegret",
-]
+__all__ = ["IID", "Adversary", "NeverTwice", "Sequence", "Sorted", "View", "WorstRegret"]

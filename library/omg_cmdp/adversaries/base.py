@@ -94,12 +94,8 @@ def context_list(name: str, contexts: Iterable[Context]) -> tuple[Context, ...]:
     # The order of a set changes from one process to the next, and with it the run.
     if isinstance(contexts, (set, frozenset)):
         raise ValueError(f"`{name}` must have an order, got a {type(contexts).__name__}")
-    try:
-        entries = iter(context_rows(name, contexts))
-    except TypeError:
-        raise ValueError(f"`{name}` must be a list of contexts, got {contexts!r:.60}") from None
     # Copies, because a caller may change a list or an array in place during the run.
-    found = tuple(map(unchanging, entries))
+    found = tuple(map(unchanging, context_rows(name, contexts)))
     if not found:
         raise ValueError(f"`{name}` must hold at least one context, got {contexts!r:.60}")
     return found

@@ -208,11 +208,7 @@ class ModelAgent(Learner):
     """The kind of oracles that its paper assumes, as study files call it."""
 
     def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        **ranges: Unpack[Ranges],
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, **ranges: Unpack[Ranges]
     ) -> None:
         super().__init__(space, **ranges)
         for name, oracle, kind in (

@@ -79,11 +79,7 @@ class OracleSubject(Subject):
 
 
 def check_oracle(
-    oracle: Any,
-    contexts: Sequence[Context] | None = None,
-    *,
-    horizon: int | None = None,
-    progress: bool | None = None,
+    oracle: Any, contexts: Sequence[Context] | None = None, *, horizon: int | None = None, progress: bool | None = None
 ) -> None:
     """Raise AssertionError if `oracle` breaks a rule of the contract; the message says which.
 

@@ -110,4 +110,4 @@ class ContextualMDP(Environment, abc.ABC):
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
             in_range("rewards", earned, 0.0, 1.0)
         paid = None if truth.limits is None else truth.limits.means(states[:-1], actions)
-        return Episode.of_arrays(known, states, actions, earned, propensities, horizon, costs=paid)
+        return Episode.of_arrays(known, (states, actions, earned), propensities, horizon, costs=paid)

@@ -205,9 +205,9 @@ def _log(
         follows = np.where(follows < 0, states, follows)
     for label, first, end in zip(contexts, *table.spans(), strict=True):
         seen, last = slice(first, end), None if over[end - 1] else int(follows[end - 1])
-        steps = states[seen], actions[seen], rewards[seen], None if np.isnan(chances[first]) else chances[seen]
+        steps, known = (states[seen], actions[seen], rewards[seen]), None if np.isnan(chances[first]) else chances[seen]
         paid = None if not len(costs) or np.isnan(costs[:, seen]).any() else costs[:, seen]
-        log.add(Episode.of_steps(space, label, *steps, last=last, costs=paid))
+        log.add(Episode.of_steps(space, label, steps, known, last=last, costs=paid))
     return log
 
 

@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.mdp.trajectory import Steps, Trajectory
 from omg_cmdp.validation import FloatArray, first_index, float_table, frozen, one_of_shapes, positive_integer
 
 
@@ -63,24 +63,21 @@ class Episode(Trajectory):
 
     def with_rewards(self, rewards: FloatArray) -> Episode:
         """Return the episode as it would be with these rewards (L,); nothing is checked."""
-        states, actions, _ = self.raw
-        kept = self.propensities, self.length
-        return Episode.of_arrays(self.known, states, actions, rewards, *kept, costs=self.costs)
+        steps = (*self.raw[:2], rewards)
+        return Episode.of_arrays(self.known, steps, self.propensities, self.length, costs=self.costs)
 
     @classmethod
     def of_arrays(
         cls,
         context: Context,
-        states: NDArray[np.int64],
-        actions: NDArray[np.int64],
-        rewards: FloatArray,
+        steps: Steps,
         propensities: FloatArray | None,
         length: int,
         costs: FloatArray | None = None,
     ) -> Episode:
         """Return the episode that holds these very arrays: nothing is checked or copied."""
         made = cls.__new__(cls)
-        made._hold(context, states, actions, rewards, costs)
+        made._hold(context, steps, costs)
         made._add(propensities, length)
         return made
 
@@ -89,9 +86,7 @@ class Episode(Trajectory):
         cls,
         space: Space,
         context: Context,
-        states: NDArray[np.int64],
-        actions: NDArray[np.int64],
-        rewards: FloatArray,
+        seen: Steps,
         propensities: FloatArray | None = None,
         *,
         last: int | None,
@@ -101,7 +96,7 @@ class Episode(Trajectory):
 
         None: the episode terminated, and is continued to its H steps in the last state of the space; -1: nobody knows.
         """
-        steps = len(actions)
+        (states, actions, rewards), steps = seen, len(seen[1])
         length = space.horizon if last is None else steps
         visited, taken = np.full(length + 1, space.states - 1), np.full(length, int(space.admissible[-1].argmax()))
         earned, known = np.zeros(length), np.ones(length)
@@ -113,7 +108,7 @@ class Episode(Trajectory):
             known[:steps] = propensities
         paid = None if costs is None else np.pad(costs, [(0, 0), (0, length - steps)])
         chances = None if propensities is None else known
-        return cls.of_arrays(context, visited, taken, earned, chances, steps, costs=paid)
+        return cls.of_arrays(context, (visited, taken, earned), chances, steps, costs=paid)
 
 
 def _propensities(values: ArrayLike, steps: int) -> FloatArray:

@@ -53,13 +53,7 @@ class Space(Made):
     """The shapes that tables of transitions, and of rewards, may have."""
 
     def __init__(
-        self,
-        *,
-        states: int,
-        actions: int,
-        horizon: int,
-        start: ArrayLike = 0,
-        admissible: ArrayLike | None = None,
+        self, *, states: int, actions: int, horizon: int, start: ArrayLike = 0, admissible: ArrayLike | None = None
     ) -> None:
         states = validation.positive_integer("states", states)
         actions = validation.positive_integer("actions", actions)

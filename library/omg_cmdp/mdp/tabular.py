@@ -45,6 +45,16 @@ class TabularMDP:
 
     space: Space
     """The sizes, start and admissible actions, which are known before the first episode."""
+    states: int
+    """The number of states S."""
+    actions: int
+    """The number of actions A, admissible or not."""
+    horizon: int
+    """The number of steps H."""
+    start: FloatArray
+    """The distribution (S,) of the first state."""
+    admissible: BoolArray
+    """The mask (S, A) of allowed actions."""
     raw: tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]
     """The arrays `transition_steps`, `reward_steps`, `start` and `admissible` (as 0 and 1) for compiled code.
 
@@ -92,7 +102,9 @@ class TabularMDP:
             validation.distributions("transitions", used)
             validation.in_range("rewards", earned, 0.0, 1.0)
         # The fields are frozen, and this is their only writer.
-        self.__dict__.update(space=space, raw=(moves, pays, start, mask), _tables=(transitions, earned))
+        self.__dict__.update(space=space, states=space.states, actions=space.actions, horizon=space.horizon)
+        self.__dict__.update(start=space.start, admissible=space.admissible, raw=(moves, pays, start, mask))
+        self.__dict__["_tables"] = transitions, earned
 
     def __reduce__(self) -> tuple[Any, ...]:
         return operator.methodcaller("mdp", transitions=self.transitions, rewards=self.rewards), (self.space,)
@@ -109,31 +121,6 @@ class TabularMDP:
     def rewards(self) -> FloatArray:
         """The mean rewards, (S, A) or (H, S, A), read-only."""
         return validation.frozen(self._tables[1].view())
-
-    @property
-    def states(self) -> int:
-        """The number of states S."""
-        return self.space.states
-
-    @property
-    def actions(self) -> int:
-        """The number of actions A, admissible or not."""
-        return self.space.actions
-
-    @property
-    def horizon(self) -> int:
-        """The number of steps H."""
-        return self.space.horizon
-
-    @property
-    def start(self) -> FloatArray:
-        """The distribution (S,) of the first state."""
-        return self.space.start
-
-    @property
-    def admissible(self) -> BoolArray:
-        """The mask (S, A) of allowed actions."""
-        return self.space.admissible
 
     @property
     def transition_steps(self) -> FloatArray:

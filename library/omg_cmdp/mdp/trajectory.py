@@ -27,6 +27,8 @@ from omg_cmdp.validation import (
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
+Steps = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
+"""States, actions and rewards."""
 ROUNDING = 1e-7
 """By how much a return may leave its range, as a share of H times the largest reward: what single precision loses."""
 
@@ -67,7 +69,7 @@ class Trajectory:
     costs: FloatArray | None
     known: Keyed
     """The context with its key, for the library's own objects."""
-    raw: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
+    raw: Steps
     """The arrays `states`, `actions` and `rewards` for compiled code; do not write to them."""
 
     _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "costs")
@@ -87,19 +89,12 @@ class Trajectory:
         if earned.ndim != 1 or taken.shape != earned.shape or len(visited) + cut != len(taken) + 1 or not len(taken):
             got = f"{visited.shape}, {taken.shape} and {earned.shape}"
             raise ValueError(f"`states`, `actions` and `rewards` must have shapes (L+1,), (L,) and (L,), got {got}")
-        self._hold(context, visited, taken, earned, None if costs is None else _costs(costs, len(taken)))
+        self._hold(context, (visited, taken, earned), None if costs is None else _costs(costs, len(taken)))
 
-    def _hold(
-        self,
-        context: Context,
-        states: NDArray[np.int64],
-        actions: NDArray[np.int64],
-        rewards: FloatArray,
-        costs: FloatArray | None = None,
-    ) -> None:
+    def _hold(self, context: Context, raw: Steps, costs: FloatArray | None = None) -> None:
         """Keep these very arrays: nothing is checked or copied. The fields are frozen, and this is their writer."""
         plain, key = context if type(context) is Keyed else (context, None)
-        raw, kept = (states, actions, rewards), unchanging(plain)
+        kept, (states, actions, rewards) = unchanging(plain), raw
         visited, taken, earned = frozen(states.view()), frozen(actions.view()), frozen(rewards.view())
         known = keyed(kept) if key is None else Keyed(kept, key)
         self.__dict__.update(known=known, states=visited, actions=taken, rewards=earned, raw=raw)

@@ -26,12 +26,7 @@ from omg_cmdp.oracles.frame import DynamicsFrame
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, IntArray
 from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.oracles.simplex import (
-    barrier_bound,
-    barrier_leader,
-    dirichlet_divergence,
-    support_mask,
-)
+from omg_cmdp.oracles.simplex import barrier_bound, barrier_leader, dirichlet_divergence, support_mask
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
 

@@ -93,12 +93,7 @@ class _Search:
         return self._solution(found, prices, slacks)
 
     def resume(
-        self,
-        policy: FloatArray,
-        prices: FloatArray,
-        allowed: float = MET,
-        easier: float = 0.0,
-        raised: float = 0.0,
+        self, policy: FloatArray, prices: FloatArray, allowed: float = MET, easier: float = 0.0, raised: float = 0.0
     ) -> Solution:
         """Return what the loop finds from a plan and its prices, with more added to the barrier and to the budgets."""
         aim, given = max(0.5 * self.tolerance / self.scale, 1e-3 * easier), self.given

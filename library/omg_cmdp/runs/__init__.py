@@ -7,13 +7,4 @@ from omg_cmdp.runs.shortfall import shortfall
 from omg_cmdp.runs.simulate import Run, simulate
 from omg_cmdp.runs.warm_up import warm_up
 
-__all__ = [
-    "Advice",
-    "Ledger",
-    "Run",
-    "advise",
-    "play",
-    "shortfall",
-    "simulate",
-    "warm_up",
-]
+__all__ = ["Advice", "Ledger", "Run", "advise", "play", "shortfall", "simulate", "warm_up"]

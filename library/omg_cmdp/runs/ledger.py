@@ -61,11 +61,7 @@ COLUMNS = tuple(name.rstrip("_") for name in Row._fields)  # `return` is a keywo
 
 
 def row_of(
-    this: Round,
-    charged: tuple[float, float],
-    late: int,
-    seconds: tuple[float, float, float, float],
-    lost: Loss | None,
+    this: Round, charged: tuple[float, float], late: int, seconds: tuple[float, float, float, float], lost: Loss | None
 ) -> Row:
     """Return the row of a round: with what its oracles were charged, its delay, the time it took, and its ceiling."""
     decision, optimum = this.decision, this.optimal_value

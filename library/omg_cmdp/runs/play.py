@@ -86,7 +86,7 @@ def play(
         function("observe", observe)
     player = EnvironmentPlayer(_contextual(env), agent.space, agent.reward_range or (0.0, 1.0))
     seed = seed_number(seed)
-    asked = _iterator(contexts)
+    asked = iter(context_rows("contexts", contexts))  # they may arrive one by one
     instance_of("overwrite", overwrite, bool)
     bar = Bar("play", operator.length_hint(asked) or None, show=progress)
     kept, file = _opened(log, player.space, player.reward_range, overwrite)
@@ -133,14 +133,6 @@ def _kept_on_disk(log: Log, file: Path | None) -> Iterator[Callable[[Episode], o
             yield lambda episode: lines.write(episode_line(episode))
         finally:
             os.fsync(lines.fileno())
-
-
-def _iterator(contexts: Iterable[Context]) -> Iterator[Context]:
-    """Return an iterator: contexts may arrive one by one."""
-    try:
-        return iter(context_rows("contexts", contexts))
-    except TypeError:
-        raise ValueError(f"`contexts` must be a list of contexts, got {type(contexts).__name__}") from None
 
 
 def _opened(

@@ -16,13 +16,7 @@ from collections.abc import Sequence
 
 from omg_cmdp.theory.constants import APPROXIMATE, EXACT, Assumptions, tight_gamma
 from omg_cmdp.theory.errors import iterates_bound
-from omg_cmdp.validation import (
-    at_least_zero,
-    float_table,
-    instance_of,
-    positive_integer,
-    positive_number,
-)
+from omg_cmdp.validation import at_least_zero, float_table, instance_of, positive_integer, positive_number
 
 
 def as_printed(given: Assumptions, *, gamma: float | None = None, exact: bool = True) -> float:

@@ -349,7 +349,7 @@ EXAMPLES = {
         **{"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
         **{"features": lambda _: np.ones(1), "level": 0.9, "seed": 1},
     },
-    "logs.fitted_q": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "features": None, "stationary": False},
+    "logs.fitted_q": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "features": None},
     "logs.marginal_doubly_robust": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
     "logs.marginal_sampling": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "features": None},
     "logs.model_value": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},

@@ -143,7 +143,6 @@ METHODS = {
         "trajectory": omg.Trajectory(**STEPS),
     },
     "theory.RegretCeiling.loss": lambda i: {"context": "a", "policy": uniform(SPACE)},
-    "theory.RegretCeiling.replay": None,
     "theory.RegretCeiling.learn": lambda i: {"trajectory": omg.Trajectory(**STEPS)},
     "runs.Ledger.add": lambda i: {"context": "a", "row": examples.a_row()},
     "runs.Ledger.column": lambda i: {"name": "regret"},

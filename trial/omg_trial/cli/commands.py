@@ -91,9 +91,7 @@ def token(
     name: Annotated[str, typer.Argument(metavar="NAME", help="To know it by.")],
     tokens: TokensPath = None,
     person: Annotated[str | None, typer.Option(help="Whose phone it is; it may call for this person only.")] = None,
-    expires: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM-DD", help="The last day on which it is valid.")
-    ] = None,
+    expires: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="The last day it is valid.")] = None,
     rate: Annotated[float | None, typer.Option(help="Calls a second; by default 5 of a phone, 500 of others.")] = None,
     replaces: Annotated[bool, typer.Option("--replaces", help="Take back the tokens of this name.")] = False,
 ) -> None:
@@ -133,12 +131,8 @@ def serve(
     host: Annotated[str, typer.Option(help="Where to listen; TLS belongs to a proxy in front of it.")] = "127.0.0.1",
     tokens: TokensPath = None,
     keys: KeysPath = None,
-    correct_clock: Annotated[
-        bool, typer.Option("--correct-clock", help="The clock is right, although the log says otherwise.")
-    ] = False,
-    new: Annotated[
-        bool, typer.Option("--new", help="Found the trial, in a database that is empty or missing.")
-    ] = False,
+    correct_clock: Annotated[bool, typer.Option("--correct-clock", help="Believe the clock, not the log.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Found the trial in an empty or missing database.")] = False,
 ) -> None:
     """Serve a trial: decisions over HTTP, until SIGTERM or Ctrl-C."""
     from omg_trial.trial_file import Trial
@@ -191,7 +185,7 @@ def replay(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None
 
     with reading(database, expect, keys) as (trial, events):
         losses = LossWatch(trial)
-        found = replays.replay(trial, losses.passing(events))
+        found = replays.replay(trial, map(losses.follow, events))
     typer.echo(losses.conclude(found.state).text())
     show_replay(found)
 

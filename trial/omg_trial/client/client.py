@@ -140,11 +140,10 @@ class Client:
                 known = self._outbox.known_decision(episode, step, state) if available else None
                 if known is None:
                     raise
+                decided, proof = known
                 # The service would draw the same; if it had heard the first call, it gives the same answer to this one.
                 if not self._outbox.tells(path, step, state):
-                    acted = {"action": known["action"], **self._outbox.proof(episode)}
-                    self._outbox.call(path, {**body, **acted}, waits=True)
-                decided = known
+                    self._outbox.call(path, {**body, "action": decided["action"], **proof}, waits=True)
             self._outbox.done(call)
             return decided
 

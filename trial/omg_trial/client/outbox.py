@@ -103,23 +103,17 @@ class Outbox:
         rows = self._file.execute("SELECT path, body, refusal FROM calls WHERE refusal IS NOT NULL ORDER BY number")
         return [(path, _body(body), refusal) for path, body, refusal in rows]
 
-    def opened(self, episode: int) -> dict[str, Any] | None:
-        """Return how an episode was opened."""
+    def known_decision(self, episode: int, step: int, state: str) -> tuple[dict[str, Any], dict[str, str]] | None:
+        """Return the decision that the service would make, from the table with which the episode was opened.
+
+        With it comes what shows that it could be made without a network: the time, and the signature of an allowance.
+        """
         row = self._file.execute("SELECT opened FROM episodes WHERE episode = ?", (episode,)).fetchone()
-        return None if row is None else json.loads(row[0])
-
-    def known_decision(self, episode: int, step: int, state: str) -> dict[str, Any] | None:
-        """Return the decision that the service would make, from the table with which the episode was opened."""
-        with _reading(episode):
-            opened = self.opened(episode)
-            return None if opened is None else _decision(opened, episode, step, state)
-
-    def proof(self, episode: int) -> dict[str, str]:
-        """Return what goes with a decision that was made without a network: now, and the signature of an allowance."""
-        with _reading(episode):
-            allowance = (self.opened(episode) or {"allowance": None})["allowance"]
-            signed = {} if allowance is None else {"allowance": allowance["signature"]}
-            return {"device_time": _now().isoformat(), **signed}
+        try:
+            return None if row is None else _decision(json.loads(row[0]), episode, step, state)
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            wrong = f"the answer by which episode {episode} was opened is none of a service of this version"
+            raise ValueError(f"{wrong} ({type(error).__name__}: {error!s:.60})") from None
 
     def tells(self, path: str, step: int, state: str) -> bool:
         """Return whether a decision of this step and state waits already."""
@@ -156,29 +150,24 @@ class Outbox:
             self._file.execute("REPLACE INTO seen VALUES (1, ?)", (self.seen,))
 
 
-def _decision(opened: dict[str, Any], episode: int, step: int, state: str) -> dict[str, Any] | None:
-    if opened["drawn"] is None:
+def _decision(
+    opened: dict[str, Any], episode: int, step: int, state: str
+) -> tuple[dict[str, Any], dict[str, str]] | None:
+    now, allowance = _now(), opened["allowance"]
+    proof = {"device_time": now.isoformat()}
+    if opened["drawn"] is None or state not in opened["states"] or not 0 <= step < opened["horizon"]:
         return None
-    if opened["allowance"] is not None and _now() >= datetime.datetime.fromisoformat(opened["allowance"]["until"]):
-        return None
-    if state not in opened["states"] or not 0 <= step < opened["horizon"]:
-        return None
+    if allowance is not None:
+        if now >= datetime.datetime.fromisoformat(allowance["until"]):
+            return None
+        proof["allowance"] = allowance["signature"]
     place = opened["states"].index(state)
     action = opened["drawn"][step][place]
     probability = opened["policy"][step][place][opened["actions"].index(action)]
     why = {"source": opened["source"], "cause": opened["cause"], "rules": []}
     about = {"available": True, "version": opened["version"], "fallback": None if opened["source"] == "plan" else why}
-    return {"episode": episode, "event": None, "step": step, "action": action, "probability": probability, **about}
-
-
-@contextlib.contextmanager
-def _reading(episode: int) -> Iterator[None]:
-    """Turn what is wrong with the answer by which an episode was opened into a sentence."""
-    try:
-        yield
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        wrong = f"the answer by which episode {episode} was opened is none of a service of this version"
-        raise ValueError(f"{wrong} ({type(error).__name__}: {error!s:.60})") from None
+    drawn = {"step": step, "action": action, "probability": probability}
+    return {"episode": episode, "event": None, **drawn, **about}, proof
 
 
 def _now() -> datetime.datetime:

@@ -18,6 +18,7 @@ from omg_trial.episodes import Record, StepDecision, StepOutcome
 from omg_trial.keys.marks import ALIAS, alias_of
 from omg_trial.log.events import Event, verified
 from omg_trial.state import State
+from omg_trial.trial_file.between import EpisodeBudgets
 from omg_trial.trial_file.trial import Trial
 
 if TYPE_CHECKING:
@@ -213,47 +214,45 @@ def columns(trial: Trial) -> dict[str, Column]:
     }
 
 
+def _draw_column(meaning: str, number: Callable[[StepDecision], float]) -> Column:
+    """Return a column that is empty where nothing was drawn."""
+    return Column("float64", meaning, lambda row: number(row.choice) if row.choice.probabilities else None)
+
+
 def _chance_column(place: int, name: str) -> Column:
-    meaning = f"with which {name} was drawn"
-    return Column("float64", meaning, lambda row: row.choice.probabilities[place] if row.choice.probabilities else None)
+    return _draw_column(f"with which {name} was drawn", lambda choice: choice.probabilities[place])
 
 
 def _cost_columns(trial: Trial) -> dict[str, Column]:
-    """Return a column for each budget: what the decision was to cost."""
-    budgets = trial.budgets
-    if budgets is None:
+    if (budgets := trial.budgets) is None:
         return {}
+    return {f"expected_{name}": _cost_column(budgets, place) for place, name in enumerate(budgets.names)}
 
-    def column(place: int) -> Column:
-        def cost(row: DecisionRow) -> float | None:
-            chances = row.choice.probabilities
-            return float(budgets.expected(row.choice.state, chances)[place]) if chances else None
 
-        meaning = f"expected {budgets.names[place]}, by all probabilities; an episode may have {budgets.most[place]:g}"
-        return Column("float64", meaning, cost)
-
-    return {f"expected_{name}": column(place) for place, name in enumerate(budgets.names)}
+def _cost_column(budgets: EpisodeBudgets, place: int) -> Column:
+    """Return the column of what the decision was to cost."""
+    meaning = f"expected {budgets.names[place]}, by all probabilities; an episode may have {budgets.most[place]:g}"
+    return _draw_column(meaning, lambda made: float(budgets.expected(made.state, made.probabilities)[place]))
 
 
 def _context_columns(trial: Trial) -> dict[str, Column]:
     if trial.features is None:
         rule = f"one of {', '.join(trial.labels)}"
         return {"context": Column("string", rule, lambda row: context_from_json(row.record.context))}
-    return {f"context_{each.column}": _context_column(each) for each in trial.features.columns}
+    return {f"context_{each.column}": _context_column(trial, each) for each in trial.features.columns}
 
 
-def _context_column(column: Number | Category) -> Column:
-    """Return the column of an entry of the record; one that is of another kind is text, or left out."""
+def _context_column(trial: Trial, column: Number | Category) -> Column:
+    """Return the column of an entry of the record, as the model has it."""
 
     def entry(row: DecisionRow) -> Any:
-        value = context_from_json(row.record.context)[column.column]
-        if isinstance(column, Category):
-            return column.label(value)
-        return value if isinstance(value, (int, float)) else None
+        context: Any = trial.context(row.record.context)
+        return context[column.column]
 
-    if isinstance(column, Category):
-        return Column("string", f"{column.column}, known are {', '.join(map(str, column.labels))}", entry)
-    return Column("float64", f"{column.column}; empty if it is no number", entry)
+    if isinstance(column, Number):
+        return Column("float64", f"{column.column}; empty if it is no number", entry)
+    known = f"{column.column}, known are {', '.join(map(str, column.labels))}"
+    return Column("string", known, lambda row: column.label(entry(row)))
 
 
 def dictionary(trial: Trial, rows: int, withdrawn: int = 0, erased: int = 0) -> str:

@@ -108,18 +108,11 @@ def lifejacket_table(trial: Trial, table: pandas.DataFrame, treatments: Collecti
     every = pandas.MultiIndex.from_product([span.index, range(1, int(rows["calendar_t"].max()) + 1)])
     whole = rows.set_index(["id", "calendar_t"]).reindex(every.set_names(["user_id", "calendar_t"])).reset_index()
     first, last = (whole["user_id"].map(span[name]) for name in ("min", "max"))
-    return pandas.DataFrame(
-        {
-            "user_id": whole["user_id"],
-            "calendar_t": whole["calendar_t"],
-            "in_study": whole["calendar_t"].between(first, last).astype(int),
-            "action": whole["treatment"].fillna(0).astype(int),
-            "action1prob": whole["rand_prob"].fillna(0.0),
-            "policy_num": whole["policy_num"].fillna(-1).astype(int),
-            "reward": whole["outcome"].fillna(0.0),
-            "observed": whole["observed"].fillna(0).astype(int),
-        }
-    )
+    whole["in_study"] = whole["calendar_t"].between(first, last)
+    missing = {"treatment": 0, "rand_prob": 0.0, "policy_num": -1, "outcome": 0.0, "observed": 0}
+    names = {"treatment": "action", "rand_prob": "action1prob", "outcome": "reward"}
+    found = whole[["user_id", "calendar_t", "in_study", *missing]].fillna(missing).rename(columns=names)
+    return found.astype(dict.fromkeys(("in_study", "action", "policy_num", "observed"), int))
 
 
 def write_field_table(

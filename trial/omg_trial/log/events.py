@@ -262,12 +262,6 @@ class Chain:
         """Take in one more event."""
         self._hashes += bytes.fromhex(event.hash)
 
-    def complete(self, event: Event) -> Event:
-        """Take in a verified event if it is the next one; return it in any case."""
-        if event.number == len(self) + 1:
-            self.add(event)
-        return event
-
     def hash(self, number: int) -> str:
         """Return the hash of the event with this number."""
         return self._hashes[32 * number - 32 : 32 * number].hex() if number else FIRST_HASH

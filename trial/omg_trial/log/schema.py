@@ -27,12 +27,8 @@ SNAPSHOTS = sql.Table(
 
 
 BY_KEYS = sql.select(EVENTS).where(EVENTS.c.key.in_(sql.bindparam("keys", expanding=True)))
-AFTER = (
-    sql.select(EVENTS)
-    .where(EVENTS.c.number > sql.bindparam("number"))
-    .order_by(EVENTS.c.number)
-    .limit(sql.bindparam("most"))
-)
+_LATER = EVENTS.c.number > sql.bindparam("number")
+AFTER = sql.select(EVENTS).where(_LATER).order_by(EVENTS.c.number).limit(sql.bindparam("most"))
 HASH_OF = sql.select(EVENTS.c.hash).where(EVENTS.c.number == sql.bindparam("number"))
 LAST_SNAPSHOT = sql.select(SNAPSHOTS).order_by(SNAPSHOTS.c.number.desc()).limit(1)
 

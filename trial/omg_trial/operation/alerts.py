@@ -41,35 +41,18 @@ class Due(NamedTuple):
     """None if nothing can be recorded: the store is lost, and that is what the message says."""
 
 
-class Alerter:
-    """Sends what is due by all channels.
+class Courier:
+    """Sends what is due by one channel, in a thread of its own.
 
     Parameters
     ----------
-    channels : sequence of Channel
-        Where to send; each has a thread.
+    channel : Channel
+        Where to send.
     at_desk : callable
         Calls a function with the desk, between two batches.
     process : Process
         Hears of messages that cannot be sent.
     """
-
-    def __init__(
-        self, channels: Sequence[Channel], at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process
-    ) -> None:
-        self._couriers = [_Courier(each, at_desk, process) for each in channels]
-
-    def look(self, view: TrialView, found: Sequence[Finding], lost: bool) -> None:
-        """Hand over everything that is due now; what is due no longer is sent no more."""
-        for courier in self._couriers:
-            incidents = _due_incidents(view, courier.name) + (_unkept(view, found) if lost else [])
-            severities = view.trial.alerts.severities
-            alerts = [_alert(view, each) for each in incidents if each.severity in severities]
-            courier.hand_over([*alerts, *_digest(view, found, courier.name)])
-
-
-class _Courier:
-    """The thread of one channel."""
 
     def __init__(self, channel: Channel, at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> None:
         self.name = channel.name
@@ -80,6 +63,12 @@ class _Courier:
         """When sending began that has not ended yet."""
         self._changed = threading.Condition()
         threading.Thread(target=self._run, name=f"omg-trial {channel.name}", daemon=True).start()
+
+    def look(self, view: TrialView, found: Sequence[Finding], lost: bool) -> None:
+        """Take over everything that is due now; what is due no longer is sent no more."""
+        incidents = _due_incidents(view, self.name) + (_unkept(view, found) if lost else [])
+        alerts = [_alert(view, each) for each in incidents if each.severity in view.trial.alerts.severities]
+        self.hand_over([*alerts, *_digest(view, found, self.name)])
 
     def hand_over(self, due: list[Due]) -> None:
         """Replace what is due."""

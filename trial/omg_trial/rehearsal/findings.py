@@ -40,7 +40,6 @@ def analyse(player: Player, level: float = 0.95) -> list[Estimated]:
     any of them.
     """
     trial, table = player.trial, decisions(player.trial, player.store.read())
-    table = table[~table["withdrawn"]].reset_index(drop=True)
     places = list(zip(table["episode"], table["step"], strict=True))
     means = np.array([player.truth[place] for place in places])
     chances = table[[f"probability_{name}" for name in trial.actions]].to_numpy(np.float64)

@@ -10,7 +10,8 @@ So the agent plans in (f', P'), and its certificate is about the best policy *wi
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar, final
+from collections.abc import Callable
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +22,6 @@ from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray
-
-AnyOracle = TypeVar("AnyOracle", bound=RewardOracle | DynamicsOracle)
 
 
 @final
@@ -64,20 +63,18 @@ class Floor:
         return np.asarray(rest * table + (least * table).sum(axis=-2, keepdims=True))
 
 
-class _Floored(Oracle, Generic[AnyOracle]):
+class _Floored(Oracle):
     """An oracle that learns what happens, and predicts what would happen under the floor.
 
     Its loss, bounds and state are those of the oracle inside. An error of f' is a mean of errors of f, whose square is
     at most the mean of their squares.
     """
 
-    def __init__(self, oracle: AnyOracle, floor: Floor) -> None:
-        self.oracle, self.floor, self.horizon = oracle, floor, oracle.horizon
-        self.surely_learns = oracle.surely_learns
-
-    def floored(self, table: FloatArray) -> FloatArray:
-        """Return what is predicted under the floor."""
-        raise NotImplementedError
+    def __init__(
+        self, oracle: RewardOracle | DynamicsOracle, floor: Floor, floored: Callable[[FloatArray], FloatArray]
+    ) -> None:
+        self.oracle, self.floor, self.floored = oracle, floor, floored
+        self.horizon, self.surely_learns = oracle.horizon, oracle.surely_learns
 
     def predict(self, context: Context) -> FloatArray:
         return self.floored(self.oracle.predict(context))
@@ -107,6 +104,10 @@ class _Floored(Oracle, Generic[AnyOracle]):
     def check_steps(self, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
         self.oracle.check_steps(states, actions, outcomes)
 
+    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
+        """Learn what was done: the action that was drawn, whether the plan or the floor wanted it."""
+        self.oracle.update(context, states, actions, outcomes)
+
     def state(self) -> dict[str, NDArray[Any]]:
         return self.oracle.state()
 
@@ -115,26 +116,16 @@ class _Floored(Oracle, Generic[AnyOracle]):
 
 
 @final
-class FlooredRewards(_Floored[RewardOracle], RewardOracle):
+class FlooredRewards(_Floored, RewardOracle):
     """Rewards under a floor."""
 
-    def floored(self, table: FloatArray) -> FloatArray:
-        """Return f' of f."""
-        return self.floor.rewards(table)
-
-    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
-        """Learn what was done: the action that was drawn, whether the plan or the floor wanted it."""
-        self.oracle.update(context, states, actions, rewards)
+    def __init__(self, oracle: RewardOracle, floor: Floor) -> None:
+        super().__init__(oracle, floor, floor.rewards)
 
 
 @final
-class FlooredDynamics(_Floored[DynamicsOracle], DynamicsOracle):
+class FlooredDynamics(_Floored, DynamicsOracle):
     """Dynamics under a floor."""
 
-    def floored(self, table: FloatArray) -> FloatArray:
-        """Return P' of P."""
-        return self.floor.transitions(table)
-
-    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
-        """Learn where the action that was drawn has led."""
-        self.oracle.update(context, states, actions, next_states)
+    def __init__(self, oracle: DynamicsOracle, floor: Floor) -> None:
+        super().__init__(oracle, floor, floor.transitions)

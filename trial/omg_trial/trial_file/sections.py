@@ -111,10 +111,7 @@ class ContextColumn(FileTable):
                 raise ValueError("a column with `labels` has nothing else")
         elif self.low is None or self.high is None:
             raise ValueError("give `low` and `high`, or `labels`")
-        elif not self.low < self.high:
-            raise FileError(f"must be above `low`, got {self.high:g}", ("high",))
-        elif self.median is not None and not self.low <= self.median <= self.high:
-            raise FileError(f"must lie in [{self.low:g}, {self.high:g}], got {self.median:g}", ("median",))
+        self.feature("it")  # refuses what is no range
         return self
 
     def feature(self, name: str) -> Number | Category:

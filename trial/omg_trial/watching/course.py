@@ -40,12 +40,7 @@ def days(view: TrialView) -> list[dict[str, Any]]:
     shown = [last - datetime.timedelta(days=back) for back in reversed(range(max(count, 1)))]
     enrolled = sorted(_date(view, moment(each.enrolled)) for each in view.state.people.values())
     return [
-        {
-            "day": day.isoformat(),
-            "enrolled": bisect.bisect(enrolled, day),
-            **_day(view, by_day.get(day, [])),
-        }
-        for day in shown
+        {"day": day.isoformat(), "enrolled": bisect.bisect(enrolled, day), **_day(view, by_day[day])} for day in shown
     ]
 
 

@@ -14,7 +14,6 @@ import datetime
 import itertools
 import math
 import threading
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -84,19 +83,14 @@ class LossWatch:
                 desk.check_written(event)
                 self.follow(event)
 
-    def follow(self, event: Event) -> None:
-        """Take in the policy or the end of an episode."""
+    def follow(self, event: Event) -> Event:
+        """Take in the policy or the end of an episode; return the event."""
         self.read = event.number
         if event.kind == "opened" and event.body.get("policy") is not None:
             self._open[event.number] = np.array(event.body["policy"])
         elif event.kind == "closed":
             self._closed.append((event.body["episode"], moment(event.time)))
-
-    def passing(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield the events of a log, and follow each."""
-        for event in events:
-            self.follow(event)
-            yield event
+        return event
 
     def conclude(self, state: State) -> Losses:
         """Return what was lost at most when the last event had passed, after which the trial is in `state`."""

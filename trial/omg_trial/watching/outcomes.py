@@ -113,10 +113,8 @@ def _described(trial: Trial, context: Context) -> bool:
 def roster(view: TrialView) -> Verdict:
     """Count calls about unknown people or episodes, and about people who have withdrawn."""
     unknown, withdrawn = view.process.lately("404"), view.process.lately("410")
-    message = (
-        f"in an hour {unknown} calls about unknown people or episodes, {withdrawn} about people who have withdrawn"
-    )
-    return yellow_if(unknown + withdrawn > 0, message)
+    counts = f"{unknown} calls about unknown people or episodes, {withdrawn} about people who have withdrawn"
+    return yellow_if(unknown + withdrawn > 0, f"in an hour {counts}")
 
 
 def _settled(view: TrialView) -> list[Record]:

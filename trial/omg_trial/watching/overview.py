@@ -14,7 +14,6 @@ from omg_trial.episodes import DecidedStep, Record
 from omg_trial.handlers.handled import find_person
 from omg_trial.people.participants import WeekAccount
 from omg_trial.trial_file.trial import Trial
-from omg_trial.versions import Version
 from omg_trial.watching import course
 from omg_trial.watching.checks import findings
 from omg_trial.watching.losses import losses
@@ -43,7 +42,7 @@ _UNSAID = "left out in the blinded view: it may tell actions or arms apart"
 
 def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
     """Return what the page shows, as JSON has it; a `blinded` reader sees no outcome, and nothing by action."""
-    trial, state, lost = view.trial, view.state, losses(view)
+    trial, state, lost, waiting = view.trial, view.state, losses(view), view.state.waiting
     under_way = [record for record in view.records if record.closed is None]
     found = {
         "trial": trial.name,
@@ -64,7 +63,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
         "halted": state.halted and state.halted._asdict(),
         "halted_actions": {trial.actions[each]: halt._asdict() for each, halt in state.halted_actions.items()},
         "paused": sum(each.paused is not None for each in state.people.values()),
-        "waiting": _waiting(state.waiting),
+        "waiting": waiting and {"version": waiting.number, "episodes": len(waiting.dataset), "time": waiting.time},
         "withdrawn": len(state.withdrawn) + len(state.erased),
         "episodes": len(state.episodes),
         "episodes_under_way": len(under_way),
@@ -139,13 +138,6 @@ def _week(trial: Trial, account: WeekAccount) -> dict[str, Any]:
         "spent": dict(zip(trial.actions, spent, strict=True)),
         "taken": {name: account.taken.count(action) for action, name in enumerate(trial.actions)},
     }
-
-
-def _waiting(version: Version | None) -> dict[str, Any] | None:
-    """Return the model that waits to be published; the findings of the checks are beside it."""
-    if version is None:
-        return None
-    return {"version": version.number, "episodes": len(version.dataset), "time": version.time}
 
 
 def _episode(trial: Trial, record: Record) -> dict[str, Any]:

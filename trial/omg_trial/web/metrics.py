@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -32,26 +34,22 @@ class Metrics:
 
     def text(self, view: TrialView) -> bytes:
         """Return all metrics in the text format of Prometheus."""
-        now = CollectorRegistry()
-        now.register(_Now(view))
-        return generate_latest(self._registry) + generate_latest(now)
+        return generate_latest(self._registry) + generate_latest(_Now(view))
 
 
+@dataclasses.dataclass
 class _Now(Collector):
     """A trial in numbers."""
 
-    def __init__(self, view: TrialView) -> None:
-        self._view = view
+    view: TrialView
 
     def collect(self) -> Iterator[Metric]:
-        view = self._view
-        yield _gauge("events", "Events in the log.", view.state.number)
-        yield _gauge("version", "Version of the model in use.", view.state.version.number)
-        yield _gauge("people", "People in the trial.", len(view.state.people))
-        yield _gauge(
-            "people_withdrawn", "People who have withdrawn.", len(view.state.withdrawn) + len(view.state.erased)
-        )
-        yield _gauge("episodes", "Episodes of people in the trial.", len(view.state.episodes))
+        view, state = self.view, self.view.state
+        yield _gauge("events", "Events in the log.", state.number)
+        yield _gauge("version", "Version of the model in use.", state.version.number)
+        yield _gauge("people", "People in the trial.", len(state.people))
+        yield _gauge("people_withdrawn", "People who have withdrawn.", len(state.withdrawn) + len(state.erased))
+        yield _gauge("episodes", "Episodes of people in the trial.", len(state.episodes))
         yield _gauge("episodes_under_way", "Open episodes.", sum(each.closed is None for each in view.records))
         yield _gauge("rewards_overdue", "Decisions of seven days without a reward in time.", len(view.overdue))
         lost = losses(view)
@@ -66,20 +64,23 @@ class _Now(Collector):
             (view.trial.action_name(each.choice.action) or "", each.choice.source, " ".join(each.choice.rules))
             for each in view.week
         )
-        labels = ("action", "source", "rules")
-        decisions = GaugeMetricFamily("omg_cmdp_decisions_of_seven_days", "Decisions.", labels=labels)
-        for names, count in sorted(taken.items()):
-            decisions.add_metric(names, count)
-        yield decisions
-        refusals = CounterMetricFamily("omg_cmdp_refusals", "Refused calls since the start.", labels=("cause",))
-        for cause, count in sorted(view.process.refusals.items()):
-            refusals.add_metric((cause,), count)
-        yield refusals
-        checks = GaugeMetricFamily("omg_cmdp_check", "0 green, 1 yellow, 2 red.", labels=("check",))
-        for finding in findings(view):
-            checks.add_metric((finding.check,), SEVERITIES.index(finding.severity))
-        yield checks
+        gauge, labels = GaugeMetricFamily, ("action", "source", "rules")
+        yield _family(gauge, "decisions_of_seven_days", "Decisions.", labels, sorted(taken.items()))
+        refused = [((cause,), count) for cause, count in sorted(view.process.refusals.items())]
+        yield _family(CounterMetricFamily, "refusals", "Refused calls since the start.", ("cause",), refused)
+        checks = [((each.check,), SEVERITIES.index(each.severity)) for each in findings(view)]
+        yield _family(gauge, "check", "0 green, 1 yellow, 2 red.", ("check",), checks)
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(f"omg_cmdp_{name}", text, value=value)
+
+
+def _family(
+    kind: type[Any], name: str, text: str, labels: Sequence[str], numbers: Iterable[tuple[Sequence[str], float]]
+) -> Metric:
+    """Return a metric with a number for the values of its labels."""
+    family: Metric = kind(f"omg_cmdp_{name}", text, labels=labels)
+    for values, number in numbers:
+        family.add_metric(values, number)  # type: ignore[attr-defined]
+    return family

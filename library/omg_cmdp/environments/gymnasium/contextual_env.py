@@ -204,9 +204,5 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
         start = float_table("start", start)
         start = np.append(start, 0.0) if start.shape == (states,) else start
     return Space(
-        states=states + 1,
-        actions=actions,
-        horizon=checked_horizon(env, horizon),
-        start=start,
-        admissible=admissible,
+        states=states + 1, actions=actions, horizon=checked_horizon(env, horizon), start=start, admissible=admissible
     )

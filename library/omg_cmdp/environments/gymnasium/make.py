@@ -37,12 +37,7 @@ from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.environments.gymnasium.worlds import Parts, SampledWorld, TableWorld, common_start, read_outcomes
 from omg_cmdp.mdp.environment import set_names
 from omg_cmdp.records import context_rows
-from omg_cmdp.validation import (
-    FloatArray,
-    instance_of,
-    listed,
-    return_interval,
-)
+from omg_cmdp.validation import FloatArray, instance_of, listed, return_interval
 
 RESETS = 200
 """The number of episodes begun to see where they start, unless tables say so."""

@@ -60,7 +60,8 @@ class EnvironmentPlayer:
                 break
             state = last
         paid = None if np.isnan(costs).all() else np.nan_to_num(np.array([costs]))
-        return Episode.of_steps(self.space, context, *map(np.array, zip(*steps, strict=True)), last=last, costs=paid)
+        states, actions, rewards, chances = map(np.array, zip(*steps, strict=True))
+        return Episode.of_steps(self.space, context, (states, actions, rewards), chances, last=last, costs=paid)
 
     def _number(self, env: gymnasium.Env[Any, Any]) -> None:
         """Number the observations and actions of `env`; raise unless the space has the same sizes."""

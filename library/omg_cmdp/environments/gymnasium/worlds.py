@@ -10,10 +10,7 @@ import numpy as np
 
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, check_same_kind
 from omg_cmdp.environments.base import ContextualMDP
-from omg_cmdp.environments.gymnasium.contextual_env import (
-    ContextualEnv,
-    Numbering,
-)
+from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, Numbering
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.mdp.bellman import scaled_returns
@@ -22,14 +19,7 @@ from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import ROUNDING
-from omg_cmdp.validation import (
-    FloatArray,
-    instance_of,
-    positive_integer,
-    real_number,
-    seed_number,
-    unit_scaled,
-)
+from omg_cmdp.validation import FloatArray, instance_of, positive_integer, real_number, seed_number, unit_scaled
 
 
 class Parts(NamedTuple):

@@ -7,7 +7,7 @@ Fitted Q evaluation goes backwards from the last step,
 with means over the log by context, state and action: the value of the policy in the empirical model. It needs no
 propensities. Assumed:
 
-- the next state and reward depend on the context, the state and the action, and (`stationary`) not on the step;
+- the next state and reward depend on the context, the state and the action, and not on the step;
 - the log's policy did not learn from the log. An agent that learns tries again what was lucky and leaves what was not,
   so that means over its episodes are too low, and their intervals too narrow. Weights by true propensities correct
   this. Where propensities show that the policy changed, the estimate is not supported;
@@ -30,10 +30,10 @@ from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, Support, estimated
 from omg_cmdp.logs.off_policy.regression import CellRegression, Features, Places
 from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy
-from omg_cmdp.validation import function, instance_of
+from omg_cmdp.validation import function
 
 
-def fitted_q(log: Log, policy: Policy, *, features: Features | None = None, stationary: bool = True) -> Estimate:
+def fitted_q(log: Log, policy: Policy, *, features: Features | None = None) -> Estimate:
     """Return the estimate of a policy's value by fitted Q evaluation, which needs no propensities.
 
     Parameters
@@ -45,8 +45,6 @@ def fitted_q(log: Log, policy: Policy, *, features: Features | None = None, stat
         context -> (H, S, A), such as `agent.policy`.
     features : callable, optional
         context -> (d,), in which Q is linear for every state and action. By default contexts must come again.
-    stationary : bool, default True
-        Whether the next state and reward do not depend on the step, so that all steps are pooled.
 
     Examples
     --------
@@ -56,8 +54,7 @@ def fitted_q(log: Log, policy: Policy, *, features: Features | None = None, stat
     >>> round(fitted_q(log, lambda context: np.array([[[0.2, 0.8]]])).value, 6)  # action 1 pays 1
     0.8
     """
-    instance_of("stationary", stationary, bool)
-    return fitted(LoggedSteps(log, policy), features, stationary=stationary)
+    return fitted(LoggedSteps(log, policy), features)
 
 
 def model_value(log: Log, policy: Policy, model: Model) -> Estimate:
@@ -99,22 +96,15 @@ def modelled(steps: LoggedSteps) -> Estimate:
     )
 
 
-def fitted(steps: LoggedSteps, features: Features | None, *, stationary: bool) -> Estimate:
+def fitted(steps: LoggedSteps, features: Features | None) -> Estimate:
     """Return the mean of V̂_0(s_0), fitted backwards; its weights follow forwards."""
     (count, horizon), actions, places = steps.actions.shape, steps.space.actions, Places(steps, features)
-    episodes, when = np.nonzero(steps.seen)
-    here, there = steps.places[:, :-1][steps.seen], steps.places[:, 1:][steps.seen]
-    rewards, step_cells = steps.rewards[steps.seen], places.count * actions
+    episodes, here, there = np.nonzero(steps.seen)[0], steps.places[:, :-1][steps.seen], steps.places[:, 1:][steps.seen]
+    rewards, cells = steps.rewards[steps.seen], places.cells[here] * actions + steps.actions[steps.seen]
     # Every place with every action is a query; an example is one of them.
     queries = (places.cells[:, None] * actions + np.arange(actions)).reshape(-1)
     query_features = np.repeat(places.features, actions, axis=0)
-    offset = 0 if stationary else step_cells
-    regression = CellRegression(
-        places.cells[here] * actions + steps.actions[steps.seen] + offset * when,
-        places.features[here],
-        episodes,
-        step_cells * (1 if stationary else horizon),
-    )
+    regression = CellRegression(cells, places.features[here], episodes, places.count * actions)
 
     low, high = steps.reward_range
     values, errors = np.zeros(len(places.cells)), np.empty((horizon, len(rewards)))
@@ -122,8 +112,8 @@ def fitted(steps: LoggedSteps, features: Features | None, *, stationary: bool) -
         targets = rewards + values[there]
         fit = regression.fit(targets)
         # Residuals of the fit, as if each episode had been left out of it: contributions need them.
-        errors[h] = (targets - regression.predict(fit, regression.cells, places.features[here])) * regression.left_out
-        found = regression.predict(fit, queries + offset * h, query_features)
+        errors[h] = (targets - regression.predict(fit, cells, places.features[here])) * regression.left_out
+        found = regression.predict(fit, queries, query_features)
         # No policy earns more: a regression outside its data may say so.
         found = np.clip(found, (horizon - h) * low, (horizon - h) * high)
         values = (steps.policy[h] * found.reshape(-1, actions)).sum(axis=1)
@@ -134,7 +124,7 @@ def fitted(steps: LoggedSteps, features: Features | None, *, stationary: bool) -
     for h in range(horizon):
         wanted = (reached[:, None] * steps.policy[h]).reshape(-1)
         # The fit is linear in the rewards: going forwards gives the weight that each of them has in the value.
-        weights = regression.pull_back(queries + offset * h, query_features, wanted)
+        weights = regression.pull_back(queries, query_features, wanted)
         masses[:, h] = count * np.bincount(episodes, weights, minlength=count)
         contributions += count * np.bincount(episodes, weights * errors[h], minlength=count)
         reached = np.bincount(there, weights, minlength=len(values))

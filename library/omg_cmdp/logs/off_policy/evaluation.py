@@ -170,7 +170,7 @@ def evaluate(
     'fitted Q'
     """
     level, plain = probability("level", level), LoggedSteps(log, policy)
-    made: dict[str, Callable[[], Estimate]] = {FITTED: lambda: fitted(plain, features, stationary=True)}
+    made: dict[str, Callable[[], Estimate]] = {FITTED: lambda: fitted(plain, features)}
     if model is not None:
         around = LoggedSteps(log, policy, model)
         made |= {

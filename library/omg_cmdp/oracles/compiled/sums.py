@@ -51,18 +51,4 @@ def _dot(typing_context, x, y):
     return types.float64(x, y), generate
 
 
-def _plain_dot(x, y):
-    """Do the same, in the same order."""
-    products, total = x * y, 0.0
-    whole = x.size // LANES * LANES
-    parts = np.zeros(LANES)
-    for row in products[:whole].reshape(-1, LANES):
-        parts += row
-    while len(parts) > 1:
-        parts = parts[: len(parts) // 2] + parts[len(parts) // 2 :]
-    for product in products[whole:]:
-        total += product
-    return parts[0] + total
-
-
-dot = _plain_dot if in_plain_python() else _dot
+dot = np.dot if in_plain_python() else _dot

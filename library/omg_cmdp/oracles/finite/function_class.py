@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, table_label
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, Listing
 from omg_cmdp.oracles.losses import Loss
 from omg_cmdp.validation import FloatArray, float_table, frozen
 
@@ -51,8 +51,9 @@ class FunctionClass:
     """`predictions`, a callable or a mapping, with checks and a small cache."""
 
     def __init__(self, predictions: Predictions, loss: Loss, argument: str = "predictions") -> None:
-        if not callable(predictions) and not isinstance(predictions, Mapping):
-            raise ValueError(f"`predictions` must be a callable or a mapping, got {type(predictions).__name__}")
+        if not callable(predictions) and not (isinstance(predictions, Mapping) and predictions):
+            kinds = "a callable or a mapping of contexts to tables"
+            raise ValueError(f"`{argument}` must be {kinds}, got {predictions!r:.60}")
         self.argument = argument
         self._predictions: Predictions = predictions
         self.listed: tuple[Any, ...] | None = None
@@ -60,6 +61,9 @@ class FunctionClass:
             # Copied at the door: what callers do with their tables later must not change the class.
             self._predictions = {key: frozen(float_table("predictions", each)) for key, each in predictions.items()}
             self.listed = tuple(predictions)
+        self._listing = Listing(predictions.keys(), "in `predictions`") if isinstance(predictions, Mapping) else None
+        self.contexts = None if self._listing is None else self._listing.contexts
+        """The labels of a mapping; None for a callable."""
         self.loss = loss
         self.shape: tuple[int, ...] | None = None
         """The shape of the tables, (N, ...); None before the first context."""
@@ -78,16 +82,6 @@ class FunctionClass:
         pairs = () if shape is None or len(shape) < 3 else self.loss.pairs(shape)[-2:]
         return (pairs[0], pairs[1]) if len(pairs) == 2 else None
 
-    @property
-    def contexts(self) -> tuple[Any, ...] | None:
-        """The labels of a mapping; None for a callable."""
-        return tuple(self._predictions) if isinstance(self._predictions, Mapping) else None
-
-    @functools.cached_property
-    def _labels(self) -> dict[Hashable, Any]:
-        # A dictionary takes True for 1; contexts are told apart by their types too.
-        return {table_label(label): label for label in self.contexts or ()}
-
     def __call__(self, context: Context) -> Functions:
         """Return the tables at `context`. The class never changes, so a recent context is not evaluated again."""
         return self._kept.get(context, self._evaluate)
@@ -98,11 +92,8 @@ class FunctionClass:
 
     def _evaluate(self, context: Context) -> Functions:
         if isinstance(self._predictions, Mapping):
-            try:
-                values = self._predictions[self._labels[table_label(context)]]
-            except (KeyError, TypeError):
-                known = len(self._predictions)
-                raise ValueError(f"`context` must be one of the {known} in `predictions`, got {context!r}") from None
+            assert self._listing is not None
+            values = self._predictions[self._listing.contexts[self._listing.number(context)]]
         else:
             values = self._predictions(context)
         tables = frozen(float_table("predictions", values)) if self.listed is None else np.asarray(values)

@@ -23,15 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import (
-    KEPT_CONTEXTS,
-    Context,
-    Keyed,
-    context_from_json,
-    context_to_json,
-    keyed,
-    unchanging,
-)
+from omg_cmdp.contexts import KEPT_CONTEXTS, Context, Keyed, context_from_json, context_to_json, keyed, unchanging
 from omg_cmdp.jit import Lazy
 from omg_cmdp.persistence import Learned, State, bounded, numbers
 from omg_cmdp.validation import BoolArray, FloatArray

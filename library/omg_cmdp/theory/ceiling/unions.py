@@ -8,13 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from omg_cmdp.contexts import Keyed
-from omg_cmdp.theory.ceiling.sets import (
-    Observed,
-    PlausibleRewards,
-    PlausibleRows,
-    PlausibleTransitions,
-    VersionSpace,
-)
+from omg_cmdp.theory.ceiling.sets import Observed, PlausibleRewards, PlausibleRows, PlausibleTransitions, VersionSpace
 from omg_cmdp.validation import BoolArray, FloatArray
 
 
