@@ -90,7 +90,7 @@ def test_an_episode_that_began_in_an_impossible_state_stops_nothing():
     assert found.total > desk.trial.space.horizon
     assert overview(watch(desk, process))["lost"].startswith("With 95% confidence the 3 closed episodes lost")
     watched = LossWatch(desk.trial)
-    assert watched.conclude(replay(desk.trial, watched.passing(desk.store.read())).state) == found
+    assert watched.conclude(replay(desk.trial, map(watched.follow, desk.store.read())).state) == found
     assert len(live_log(desk.trial, desk.store.read())) == 2
 
 
