@@ -79,7 +79,7 @@ mutants: $(call have,dev)
 # Both tools run at the same time. They print their seeds, so that every failure can be replayed.
 disaster: $(call have,dev)
 	$(BIN)/python -m trial.tests.disaster simulate --years 1000 --minutes 12.5 & simulated=$$!; \
-	$(BIN)/python -m trial.tests.disaster storage --count 20000 --minutes 3; stored=$$?; \
+	$(BIN)/python -m trial.tests.disaster storage --count 40000 --minutes 4; stored=$$?; \
 	wait $$simulated && exit $$stored
 
 # Benchmarks have an environment of their own: rlberry asks for an older gymnasium than the tests have.

@@ -28,6 +28,7 @@ import pandas
 import omg_cmdp as omg
 from lab.tests.studies.examples import SMALL, run_study
 from omg_cmdp.persistence import AGENT_FILE, pack_arrays, read_arrays, unpack_arrays, write_arrays
+from omg_cmdp.planning.problem import _VERSION as PROBLEM
 from omg_cmdp.runs.simulate import _VERSION as RUN
 from omg_lab.studies.config import load_plan, read_plan
 from omg_lab.studies.directory import open_study
@@ -61,6 +62,7 @@ MEMORY = 2**20
 """Kilobytes that a process may grow while it reads a small file."""
 DESKS = Desks()
 RUN_FILE, CHECKPOINT_FILE = {"kind": "saved run", "version": RUN}, {"kind": CHECKPOINT, "version": FORMAT}
+PROBLEM_FILE = {"kind": "planning problem", "version": PROBLEM}
 SPACE = omg.Space(states=2, actions=3, horizon=4, start=[0.5, 0.5])
 FEWEST_WORDS = 3
 
@@ -294,6 +296,13 @@ def make_run(path: Path) -> None:
     run.save(path)
 
 
+def make_problem(path: Path) -> None:
+    """Save a planning problem with everything that one can have."""
+    table = np.ones((2, 3, 2)) / 2.0
+    mdp = omg.TabularMDP(transitions=table, rewards=table[..., 0], horizon=2)
+    omg.Problem(mdp=mdp, gamma=10.0, weights=table[..., 0], costs=table[None, ..., 0], budgets=[2.0]).save(path)
+
+
 def read_study(path: Path) -> None:
     """Read the results of a study, with their logs, and go on with it."""
     found = load(path)
@@ -368,6 +377,12 @@ READERS = {
         make_run,
         lambda path: new_run().restore(path),
         lambda path, draw: forged_arrays(path, draw, RUN_FILE),
+    ),
+    "problem.npz": Reader(
+        "planning problem",
+        make_problem,
+        omg.Problem.load,
+        lambda path, draw: forged_arrays(path, draw, PROBLEM_FILE),
     ),
     "study": Reader(
         "study", lambda path: run_study(STUDY, path), read_study, forged_study, (ValueError, OSError), writes=True

@@ -4,6 +4,7 @@ import functools
 import os
 from pathlib import Path
 
+import omg_lab
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import play_here
@@ -71,3 +72,4 @@ def study_acts(folder):
 
 cuts.RECORDS["study"] = record_study, check_study
 nth.FILE_ACTS["study"] = study_acts
+nth.OURS += (str(Path(omg_lab.__file__).parent),)

@@ -7,6 +7,7 @@ fails. Nothing is written to the disk, and nothing is imported twice.
 from __future__ import annotations
 
 import gc
+import mmap
 import os
 import random
 import resource
@@ -28,15 +29,20 @@ LEAST_SECONDS = 20.0
 
 
 class Runner:
-    """Runs the tests of a session for a sample of the mutants of some modules."""
+    """Runs the tests of a session for samples of the mutants of some modules."""
 
-    def __init__(self, files: list[Path], count: int, seed: int) -> None:
-        self.files, self.count, self.seed = files, count, seed
+    def __init__(self, files: list[Path], count: int, seeds: list[int]) -> None:
+        self.files, found = files, [each for file in files for each in mutants(file)]
+        self.chosen = {seed: random.Random(seed).sample(found, min(count, len(found))) for seed in seeds}
         self.lines: dict[tuple[str, int], set[int]] = {}
         """The tests that reach a line, by their places in the session."""
         self.seconds: dict[int, float] = {}
         self.survivors: list[Mutant] = []
-        self.tried, self.unreached = 0, 0
+        self.fit: set[int] = set()
+        self.unfit: set[int] = set()
+        """Tests that pass in a child without a mutant, and tests that fail there and say nothing."""
+        self.under_way = mmap.mmap(-1, 4)
+        """The test that a child runs."""
         self.out = os.fdopen(os.dup(1), "w")  # pytest takes the standard output
 
     def pytest_sessionstart(self) -> None:
@@ -56,19 +62,15 @@ class Runner:
             self._traced(place, item)
             if session.testsfailed:
                 raise session.Interrupted("a test fails without any mutant")
-        found = [each for file in self.files for each in mutants(file)]
-        chosen = random.Random(self.seed).sample(found, min(self.count, len(found)))
         functions = self._functions()
         gc.freeze()  # a child that collects garbage would copy all pages
-        for mutant in sorted(chosen, key=lambda each: (str(each.file), each.lines.start)):
-            self.tried += 1
+        chosen = {id(each): each for sample in self.chosen.values() for each in sample}
+        for mutant in sorted(chosen.values(), key=lambda each: (str(each.file), each.lines.start)):
             tests = set().union(*(self.lines.get((str(mutant.file), line), ()) for line in mutant.lines))
-            order = sorted(tests, key=self.seconds.__getitem__)
-            self.unreached += not order
-            if not order or not self._killed(session, mutant, functions, order):
+            if self._survives(session, mutant, functions, tests):
                 self.survivors.append(mutant)
                 where = f"{mutant.file.name}:{mutant.lines.start}"
-                print(f"  survived ({len(order)} tests) {where} {mutant.name}", file=self.out, flush=True)
+                print(f"  survived ({len(tests)} tests) {where} {mutant.name}", file=self.out, flush=True)
         return True
 
     def _traced(self, place: int, item: pytest.Item) -> None:
@@ -81,6 +83,8 @@ class Runner:
             lines.setdefault((frame.f_code.co_filename, frame.f_lineno), set()).add(place)
             return trace
 
+        doctest = getattr(item, "dtest", None)
+        names_there = {} if doctest is None else dict(doctest.globs)
         began = time.process_time()
         threading.settrace(trace)  # type: ignore[arg-type]
         sys.settrace(trace)  # type: ignore[arg-type]
@@ -90,6 +94,8 @@ class Runner:
             sys.settrace(None)
             threading.settrace(None)  # type: ignore[arg-type]
         self.seconds[place] = time.process_time() - began
+        if doctest is not None:  # it has forgotten the names of its module, and would fail if it ran again
+            doctest.globs.update(names_there)
 
     def _functions(self) -> dict[tuple[str, str, int], list[types.FunctionType]]:
         """Return the functions of the files, by file, name and line."""
@@ -100,8 +106,22 @@ class Runner:
                 found.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno), []).append(each)
         return found
 
-    def _killed(self, session: pytest.Session, mutant: Mutant, functions: dict, order: list[int]) -> bool:
-        """Return whether a test fails, or does not end, in a child with the mutant."""
+    def _survives(self, session: pytest.Session, mutant: Mutant, functions: dict, tests: set[int]) -> bool:
+        """Return whether all tests pass, but for those that fail in a child without any mutant, too."""
+        while order := sorted(tests - self.unfit, key=self.seconds.__getitem__):
+            if not self._killed(session, mutant, functions, order):
+                return True
+            place = int.from_bytes(self.under_way[:])
+            if place not in self.fit and self._killed(session, None, functions, [place]):
+                self.unfit.add(place)
+                print(f"  fails without any mutant: {session.items[place].nodeid}", file=self.out, flush=True)
+            else:
+                self.fit.add(place)
+                return False
+        return True
+
+    def _killed(self, session: pytest.Session, mutant: Mutant | None, functions: dict, order: list[int]) -> bool:
+        """Return whether a test fails, or does not end, in a child with the mutant, or without any."""
         usual = sum(self.seconds[place] for place in order)
         child = os.fork()
         if not child:
@@ -116,7 +136,9 @@ class Runner:
             time.sleep(0.01)
         return status != 0
 
-    def _lived(self, session: pytest.Session, mutant: Mutant, functions: dict, order: list[int], usual: float) -> int:
+    def _lived(
+        self, session: pytest.Session, mutant: Mutant | None, functions: dict, order: list[int], usual: float
+    ) -> int:
         """Run the tests in a child; return 0 if all pass."""
         try:
             os.setsid()
@@ -130,9 +152,11 @@ class Runner:
             most = pages * resource.getpagesize() + MEMORY
             resource.setrlimit(resource.RLIMIT_DATA, (most, most))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            for function in functions[str(mutant.file), mutant.function, mutant.first_line]:
-                function.__code__ = mutant.code
+            if mutant is not None:
+                for function in functions[str(mutant.file), mutant.function, mutant.first_line]:
+                    function.__code__ = mutant.code
             for place in order:
+                self.under_way[:] = place.to_bytes(4)
                 item = session.items[place]
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
                 if session.testsfailed:

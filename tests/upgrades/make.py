@@ -19,6 +19,7 @@ import numpy as np
 import omg_cmdp as omg
 from lab.tests.studies.examples import run_study
 from omg_cmdp.persistence import AGENT_FILE
+from omg_cmdp.planning.problem import _VERSION as PROBLEM
 from omg_cmdp.runs import Run
 from omg_cmdp.runs.simulate import _VERSION as RUN
 from omg_lab.studies import store
@@ -85,6 +86,13 @@ def new_agent():
     return omg.OMG(omg.Space(**SIZES), omg.oracles.CountRewards(**SIZES), omg.oracles.CountDynamics(**SIZES))
 
 
+def new_problem():
+    """Return a planning problem with a budget."""
+    table = np.ones((2, 2, 2)) / 2.0
+    mdp = omg.TabularMDP(transitions=table, rewards=table[..., 0], horizon=2)
+    return omg.Problem(mdp=mdp, gamma=10.0, costs=table[None, ..., 0], budgets=[1.5])
+
+
 def lesson():
     """Return what the agent has learned."""
     return omg.Trajectory(context="alone", states=[0, 1, 1], actions=[1, 0], rewards=[1.0, 0.0])
@@ -144,6 +152,7 @@ def make(folder):
     agent.save(folder / f"agent-{AGENT_FILE['version']}.npz")
     run.advance(3)
     run.save(folder / f"run-{RUN}.npz")
+    new_problem().save(folder / f"problem-{PROBLEM}.npz")
     (folder / "tokens-1").unlink(missing_ok=True)
     Tokens(folder / "tokens-1").add("app", "the phones", rate=3.0)
     with tempfile.TemporaryDirectory() as name:

@@ -14,6 +14,7 @@ import pytest
 import omg_cmdp as omg
 from lab.tests.studies.examples import run_study
 from omg_cmdp.persistence import AGENT_FILE
+from omg_cmdp.planning.problem import _VERSION as PROBLEM
 from omg_cmdp.runs.simulate import _VERSION as RUN
 from omg_lab.studies import store
 from omg_trial import snapshots
@@ -25,15 +26,15 @@ from omg_trial.log.database import Database
 from omg_trial.replay import replay
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.trial import Trial
-from tests.upgrades.make import FILES, STUDY, TRIAL, database, lesson, new_agent, new_run
+from tests.upgrades.make import FILES, STUDY, TRIAL, database, lesson, new_agent, new_problem, new_run
 
 CURRENT = {
     **{"agent": AGENT_FILE["version"], "run": RUN, "study": store.FORMAT, "log": events.FORMAT},
-    **{"snapshot": snapshots.FORMAT, "keys": int(ring.FORMAT), "tokens": 1},
+    **{"snapshot": snapshots.FORMAT, "keys": int(ring.FORMAT), "tokens": 1, "problem": PROBLEM},
 }
 KNOWN = {
     **{"agent": (2, 3, 4), "run": (5, 6, 7), "study": (3, 4, 5), "log": (2, 3, 4, 5), "snapshot": (5, 6, 7, 8, 9)},
-    **{"keys": (1,), "tokens": (1,)},
+    **{"keys": (1,), "tokens": (1,), "problem": (1, 2, 3)},
 }
 
 
@@ -90,6 +91,20 @@ def test_the_current_run_goes_on():
         again.ledger.regret, whole.ledger.regret, atol=1e-9
     )  # written on another machine, perhaps
     assert again.ledger.contexts == whole.ledger.contexts
+
+
+@pytest.mark.parametrize("number", earlier("problem"))
+def test_an_earlier_planning_problem_is_refused(number):
+    with pytest.raises(ValueError, match=f"`path` must be a planning problem of format {PROBLEM}"):
+        omg.Problem.load(FILES / f"problem-{number}.npz")
+
+
+def test_the_current_planning_problem_is_the_one_that_was_saved():
+    found, saved = omg.Problem.load(FILES / f"problem-{PROBLEM}.npz"), new_problem()
+    for name in vars(saved).keys() - {"mdp"}:
+        np.testing.assert_equal(getattr(found, name), getattr(saved, name))
+    for name in ("transitions", "rewards", "horizon", "start", "admissible"):
+        np.testing.assert_equal(getattr(found.mdp, name), getattr(saved.mdp, name))
 
 
 @pytest.mark.parametrize("number", earlier("study"))

@@ -186,10 +186,14 @@ class Service:
 
     def _learn(self) -> None:
         while (task := self._lessons.get()) is not None:
-            lesson = self.desk.trainer.learn(task)
-            with _logging("publishing a model"):
+            published = False
+            with _logging("learning or publishing a model"):
+                lesson = self.desk.trainer.learn(task)
                 self.submit(functools.partial(Desk.publish_model, task=task, lesson=lesson), wait=True).result()
+                published = True
                 self.process.misfit = misfit(self.desk.trial, lesson.agent, task.dataset)
+            if not published:
+                self._learning = None  # it is given again, if it is still wanted
 
     def _watch(self) -> None:
         while not self._ended.wait(TICK_SECONDS):

@@ -44,7 +44,7 @@ class Token(BaseModel):
     @classmethod
     def _is_for_a_phone(cls, person: str | None, about: ValidationInfo) -> str | None:
         if (about.data.get("role") == "phone") != (person is not None):
-            raise ValueError("a phone needs the `person` whose it is, and nobody else has one")
+            raise ValueError("the token of a phone needs a `person`, and tokens of other roles have none")
         return person
 
     @property
@@ -140,13 +140,12 @@ class Tokens:
             self._known, self._seen = {}, None
             return
         if (seen := (status.st_ino, status.st_mtime_ns, status.st_size)) != self._seen:
-            self._known, self._seen = {}, None  # a file that cannot be read now, of another owner say, is tried again
             known = {}
             for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
                 with contextlib.suppress(ValueError):  # not a line of ours
                     found = Token.model_validate_json(line)
                     known[found.hash] = found
-            self._known, self._seen = known, seen
+            self._known, self._seen = known, seen  # once it is read: a failure must not look like a file without tokens
 
 
 def _hash(token: str) -> str:

@@ -122,6 +122,22 @@ def test_an_action_that_is_paused_for_a_step_leaves_the_limits_of_the_others():
     assert replay(at.trial, at.store.read()).differences == []
 
 
+def test_a_step_to_which_an_allowance_leaves_one_action_is_no_decision():
+    """As without one: available is a step at which two actions are open, and each of these has the floor."""
+    both = LIMITED.replace("{ call = 2 }", "{ call = 1, reminder = 1 }").replace("week = 12", "week = 6")
+    both = both.replace("mean_per_week = { reminder = 3.0 }\n", "")
+    at = desk(text=both)
+    for number in range(20):
+        episode = opened(at, f"p{number}")["episode"]
+        for step in range(6):
+            at.call("decide", {"episode": episode, "step": step, "state": STATES[step % 2]})
+    found = [event.body for event in at.store.read() if event.kind == "decided"]
+    for each in found:
+        assert each["available"] == (np.count_nonzero(each["probabilities"]) > 1)
+        assert each["closed"] == np.flatnonzero(np.array(each["probabilities"]) == 0.0).tolist()
+    assert {(len(each["closed"]), each["available"]) for each in found} == {(0, True), (1, True), (2, False)}
+
+
 @pytest.mark.parametrize(
     "extra", ['[window]\nbegin = "08:00"\nend = "21:00"\noutside = "nothing"\n', '[learning]\nreplan = "step"\n']
 )

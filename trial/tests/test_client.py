@@ -139,6 +139,13 @@ def test_a_decision_that_was_made_but_not_heard_is_the_one_that_the_table_has(li
         assert client.decide(episode, 0, "took it")["action"] == offline["action"]
 
 
+def test_nothing_is_drawn_in_an_episode_that_opens_for_somebody_who_is_not_available(line, at):
+    with made(line) as client:
+        opened = client.open("p1", person(1), "2026-11-02", available=False)
+        decision = client.decide(opened["episode"], 0, "took it")
+    assert (opened["drawn"], decision["probability"], decision["available"]) == (None, None, False)
+
+
 def test_where_rules_may_change_decisions_there_is_no_table(tmp_path):
     with wired(tmp_path, extra=LIMITS) as line, made(line) as client:
         episode = client.open("p1", person(1))["episode"]

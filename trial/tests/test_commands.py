@@ -91,6 +91,12 @@ def test_shares_have_a_decimal_and_one_thing_is_not_plural():
     assert "1 decision was made or changed by: x." in text
 
 
+def test_a_rehearsal_publishes_what_waits_for_a_hand():
+    played = rehearse(trial('[learning]\npublish = "by hand"\n'), people=2)
+    assert played.desk.state.waiting is None
+    assert played.desk.state.version.number == played.desk.state.latest >= 1
+
+
 def test_every_key_of_a_file_is_explained():
     told = explain_trial(trial(text=RULES))
     for section in TrialFile.model_fields.keys() - {"watch", "alerts", "budgets"}:
@@ -99,7 +105,8 @@ def test_every_key_of_a_file_is_explained():
     assert any(each.startswith("actions.paused = none. Taken without a draw") for each in told)
     assert any(each.startswith("actions.most_per_week = call 1. A guard:") for each in told)
     assert any(each.startswith("context.columns.age.high = ") for each in told)
-    assert told[-1] == "An app needs a network for every decision, because rules may change it."
+    assert told[-2] == "An app needs a network for every decision, because rules may change it."
+    assert told[-1] == '`offline` has no effect beside [window], `replan = "step"`, weekly limits without `allowances`.'
 
 
 def test_random_contexts_are_allowed(rng):

@@ -116,6 +116,22 @@ def test_a_category_is_exported_and_checked_as_the_model_takes_it(given):
     assert [row["value"] for row in rewards(view) if row["column"] == "lives"] == ["0", "1"]
 
 
+def test_an_episode_that_began_in_an_impossible_state_is_in_the_table_and_not_in_the_log(tmp_path):
+    """One wrong call of an app is a yellow check, and must not end the analysis."""
+    at = desk()
+    for name, state in (("p1", "missed it"), ("p2", "took it")):
+        decided(at, episode := opened(at, name), 0, state)
+        at.call("report", {"episode": episode, "step": 0, "reward": 1.0, "next_state": "took it"})
+    assert not at.trial.space.start[1]
+    assert decisions(at.trial, at.store.read())["person"].tolist() == ["p1", "p2"]
+    [logged] = live_log(at.trial, at.store.read()).episodes
+    assert logged.states[0] == 0
+    assert (
+        json.loads((write_minari(at.trial, at.store.read(), tmp_path) / "metadata.json").read_text())["total_episodes"]
+        == 1
+    )
+
+
 def test_contexts_of_any_kind_have_their_columns(tmp_path):
     at = desk(text=LABELLED)
     decided(at, opened(at, context="alone"), 0)

@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import json
+import math
 import re
 import sqlite3
 import threading
@@ -125,6 +126,15 @@ def test_a_plan_that_runs_out_of_memory_is_replaced_by_the_fixed_policy(monkeypa
     assert told["probability"] == {"nothing": 0.5, "reminder": 0.3, "call": 0.2}[told["action"]]
     assert told["fallback"] == {"source": "fixed", "cause": cause, "rules": []}
     assert replay(at.trial, at.store.read()).fallbacks == {f"fixed ({cause})": 1}
+
+
+@pytest.mark.parametrize("certificate", [math.inf, math.nan])
+def test_a_plan_of_which_nothing_is_proven_is_not_used(monkeypatch, certificate):
+    at = desk()
+    decide = type(at.agent).decide
+    monkeypatch.setattr(type(at.agent), "decide", lambda *given: decide(*given)._replace(certificate=certificate))
+    answer = opened(at)
+    assert (answer["source"], answer["cause"]) == ("fixed", "no certified plan: UncertifiedPlanError")
 
 
 def test_a_fallback_is_a_warning_that_names_no_person(monkeypatch):
@@ -253,21 +263,43 @@ def test_the_table_has_forty_five_failures_and_every_test_that_it_names_is_there
             assert f"def {name}(" in path.read_text(encoding="utf-8"), name
 
 
-def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch, caplog):
-    """It comes first each time, as its app sends it again; the others of its batch are answered all the same."""
+@pytest.mark.parametrize(("error", "status"), [(ZeroDivisionError, 500), (MemoryError, 503)])
+def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch, caplog, error, status):
+    """It comes first each time, as its app sends it again; the others of its batch are answered all the same.
+
+    An app that hears 503 waits and asks again, as memory may be there later; any other failure is for somebody to see.
+    """
     from omg_trial.handlers import table
 
+    def fail(*_):
+        raise error
+
     at, other = desk(), iter(range(9))
-    monkeypatch.setitem(table.ROUTES, "learn", table.ROUTES["learn"]._replace(handler=lambda *_: 1 / 0))
+    monkeypatch.setitem(table.ROUTES, "learn", table.ROUTES["learn"]._replace(handler=fail))
     at.lost = True
     for _ in range(2):
         opening = at.prepare("open", {"person": f"p{next(other)}", "context": person(1)})
         failed, answered = at.answer([at.prepare("learn", {}, "always"), opening])
-        assert (failed.status, json.loads(answered.text)["source"]) == (500, "plan")
+        assert (failed.status, json.loads(answered.text)["source"]) == (status, "plan")
         assert not at.lost
     assert [each.getMessage().partition(" (")[0] for each in caplog.records] == 2 * [
-        "a Learn failed: ZeroDivisionError"
+        f"a Learn failed: {error.__name__}"
     ]
+
+
+def test_a_call_that_fails_half_way_has_never_been():
+    """Its event was in the state already: nothing is kept of it, and the same call is then answered."""
+    at = desk()
+    Trialist(at, seed=0).play(5)
+    asked, number, train = at.prepare("roll back", {"version": 0}, "key"), at.state.number, at.trainer.train
+    at.trainer.train = lambda _: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        at.answer([asked])
+    assert len(list(at.store.read())) == number
+    at.trainer.train = train
+    [answer] = at.answer([asked])
+    assert [event.kind for event in at.store.read(number)] == ["started", "rolled back"]
+    assert (at.state.version.number, at.answer([asked])) == (0, [answer])
 
 
 def test_a_phone_whose_person_has_left_is_told_so():

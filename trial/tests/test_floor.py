@@ -32,6 +32,16 @@ def test_a_policy_with_the_floor_earns_what_the_planned_one_earns_in_the_transfo
     assert not played[:, ~space.admissible].any()
 
 
+def test_tables_of_every_step_are_transformed_one_by_one():
+    space, *_, generator = problem(2, masked=True)
+    floor = Floor(space, 0.1)
+    for transform, tables in (
+        (floor.rewards, generator.random((5, 4, 3))),
+        (floor.transitions, generator.dirichlet(np.ones(4), size=(5, 4, 3))),
+    ):
+        np.testing.assert_array_equal(transform(tables), [transform(table) for table in tables])
+
+
 def test_no_policy_with_the_floor_is_better_than_the_optimum_of_the_transformed_mdp():
     space, kernel, rewards, generator = problem(1, masked=True)
     floor = Floor(space, 0.1)
@@ -82,6 +92,8 @@ def test_a_floored_oracle_learns_as_the_one_inside_and_answers_under_the_floor(k
         each.update("a", *STEPS, outcomes)
     assert alone.loss > 0.0
     assert (oracle.loss, oracle.best_loss()) == (alone.loss, alone.best_loss())
+    assert oracle.surely_learns
+    assert alone.surely_learns
     assert oracle.regret_bound(1000, 5) == alone.regret_bound(1000, 5) != alone.regret_bound(5, 1000)
     np.testing.assert_array_equal(oracle.predict("a"), transform(floor, alone.predict("a")))
     np.testing.assert_array_equal(oracle.uncertainty("a"), floor.rewards(alone.uncertainty("a")))
@@ -95,6 +107,6 @@ def test_a_transition_that_the_oracle_inside_excludes_is_refused_under_the_floor
     oracle = FlooredDynamics(
         omg.oracles.CountDynamics(**SIZES, support=support), Floor(problem(0, masked=False)[0], 0.1)
     )
-    oracle.check_steps([0, 0], [1, 2], [0, 0])
+    oracle.check_steps([3, 0], [1, 2], [0, 0])
     with pytest.raises(ValueError, match="support"):
         oracle.check_steps([0, 0], [1, 2], [0, 3])

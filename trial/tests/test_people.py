@@ -48,9 +48,10 @@ def last(at, kind="decided"):
 
 
 def sound(at):
-    """The log replays, and the independent verifier finds nothing."""
+    """The log replays, and the independent verifier, which draws all arms and actions again, finds nothing."""
     assert replay(at.trial, at.store.read()).differences == []
-    assert verify(tuple(vars(event)[name] for name in FIELDS) for event in at.store.read()).problems == []
+    rows = (tuple(vars(event)[name] for name in FIELDS) for event in at.store.read())
+    assert verify(rows, keys={"secret": at.store.keys.secret.encode()}).problems == []
 
 
 def test_with_a_roster_a_typing_error_is_no_new_person():
@@ -206,6 +207,12 @@ def test_the_control_group_is_drawn_and_has_the_fixed_probabilities():
     with pytest.raises(Refusal, match="`arm`: the person is in the arm control, for good"):
         at.call("enrol", {"person": "given", "arm": "learning"})
     sound(at)
+
+
+def test_without_a_control_group_nobody_is_in_it(monkeypatch):
+    """Not by the smallest of draws either: the number is below 0 with probability 0."""
+    monkeypatch.setattr("omg_trial.decisions.uniform", lambda *_: 0.0)
+    assert draw_arm(desk().inputs(), "p1") == "learning"
 
 
 @pytest.mark.parametrize("named", [None, "nothing"])
@@ -399,6 +406,16 @@ def test_a_pause_is_refused_or_answered_and_ends():
         sound(at)
 
 
+@pytest.mark.parametrize("whose", [{"person": "p1"}, {}])
+def test_nothing_is_drawn_while_the_person_alone_or_the_trial_is_paused(whose):
+    at = desk(text=TEXT.replace("fallback =", 'paused = "nothing"\nfallback =', 1))
+    episode, other = opened(at)["episode"], opened(at, "p2")["episode"]
+    at.call("pause", {**whose, "cause": "she is ill"})
+    told = decided(at, episode)
+    assert (told["action"], told["probability"], told["fallback"]["rules"]) == ("nothing", None, ["paused"])
+    assert (decided(at, other)["probability"] is None) == (not whose)
+
+
 def test_an_action_that_is_stopped_is_drawn_no_more():
     at = desk()
     told = [opened(at, f"p{number}") for number in range(8)]
@@ -454,6 +471,28 @@ def test_a_model_waits_until_it_is_published():
     sound(again)
 
 
+def test_an_administrator_steers_by_a_command(tmp_path, monkeypatch):
+    monkeypatch.delenv("OMG_TRIAL_TOKEN", raising=False)
+    with serving(trial(), tmp_path / "trial.db", tmp_path / "tokens") as url:
+
+        def steer(*arguments):
+            return CliRunner().invoke(app, ["steer", *arguments, "--url", url])
+
+        assert (steer("stop", "--cause", "x").exit_code, steer("erase").exit_code) == (2, 2)
+        token = Tokens(tmp_path / "tokens").add("administrator", "me")
+        monkeypatch.setenv("OMG_TRIAL_TOKEN", token)
+        assert '"done": "paused"' in steer("pause", "--action", "call", "--cause", "wrong texts").output
+        assert "`cause`: this field is required" in steer("pause").output
+        assert "`withdraw` needs a --person" in steer("withdraw").output
+        with Client(url, token) as client:
+            client.open("p+1", person(1))
+            assert steer("withdraw", "--person", "p+1").exit_code == 0
+            told = client._http.get("/v1/overview").json()
+    assert (list(told["halted_actions"]), told["withdrawn"]) == (["call"], 1)
+    done = CliRunner().invoke(app, ["steer", "learn", "--url", "http://127.0.0.1:9"])
+    assert (done.exit_code, "did not answer" in done.output) == (2, True)
+
+
 def test_a_table_is_enrolled_whole_and_a_decision_outside_the_consent_is_counted(tmp_path, monkeypatch):
     file, table = tmp_path / "trial.toml", tmp_path / "people.csv"
     file.write_text(TEXT + '[people]\nroster = "required"\n')
@@ -471,7 +510,8 @@ def test_a_table_is_enrolled_whole_and_a_decision_outside_the_consent_is_counted
         for wrong, message in (
             (rows + "cora,Mars,\n", "line 4: `zone`: give a time zone"),
             (rows + "anna,,\n", "line 4: the person is in another line too"),
-            ("name\nanna\n", "there is no column 'name'"),
+            ("name\nanna\n", "there is no column 'name'; there are person, arm"),
+            ("person;zone\nanna;UTC\n", "there is no column 'person;zone'; separate columns by commas"),
         ):
             done = enrol(wrong)
             assert (done.exit_code, message in done.output) == (2, True), done.output

@@ -163,7 +163,7 @@ def test_tokens_expire_are_replaced_and_revoked(tmp_path):
     assert tokens.revoke("the phones") == 1
     assert [each.name for each in Tokens(tmp_path / "tokens").all()] == ["a guest"]
     assert (tmp_path / "tokens").stat().st_mode & 0o077 == 0
-    with pytest.raises(ValueError, match="a phone needs the `person`"):
+    with pytest.raises(ValueError, match="the token of a phone needs a `person`"):
         tokens.add("phone", "somebody's")
     with pytest.raises(ValueError, match="there is no token 'me' to replace"):
         tokens.add("app", "me", replaces=True)
@@ -238,6 +238,20 @@ def test_a_token_that_was_taken_back_is_refused(site, tmp_path):
     kept = [line for line in (tmp_path / "tokens").read_text().splitlines(keepends=True) if "analyst" not in line]
     (tmp_path / "tokens").write_text("".join(kept))
     assert site.post("/v1/policy", BODIES["/v1/policy"], role="analyst").status_code == 401
+
+
+def test_a_file_of_tokens_that_cannot_be_read_takes_no_token_back(site, tmp_path, monkeypatch):
+    """An app asks again after 503, and would forget its call after 401."""
+    path = tmp_path / "tokens"
+    path.touch()  # it is read again
+    with monkeypatch.context() as failing:
+        failing.setattr(type(path), "read_text", lambda *_, **__: (_ for _ in ()).throw(OSError(24, "too many files")))
+        told = site.post("/v1/episodes", BODIES["/v1/episodes"])
+        assert (told.status_code, told.headers.get("Retry-After")) == (503, "1")
+        with pytest.raises(OSError, match="too many files"):
+            Tokens(path).add("app", "another")
+    assert site.post("/v1/episodes", BODIES["/v1/episodes"]).status_code == 200
+    assert len(Tokens(path).all()) == len(ROLES)
 
 
 def test_tokens_are_kept_as_hashes_only(site, tmp_path):

@@ -174,7 +174,7 @@ class Learner(Agent):
         state = read_state(state)
         check_settings(state, self._settings())
         episodes = numbers("episodes_seen", state, ())
-        if episodes < 0 or episodes != int(episodes):
+        if episodes < 0 or not float(episodes).is_integer():  # infinity is none either
             raise ValueError(f"`state` must hold a number of episodes, got {episodes}")
         self._load_learned(state, int(episodes))
         self.episodes_seen = int(episodes)

@@ -61,6 +61,21 @@ class Episode(Trajectory):
     def _add(self, propensities: FloatArray | None, length: int) -> None:
         self.__dict__.update(propensities=None if propensities is None else frozen(propensities), length=length)
 
+    def first(self, steps: int) -> Episode:
+        """Return its first steps, or all if there are no more: the episode of a person that drops out.
+
+        >>> Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).first(1).states
+        array([0, 1])
+        """
+        steps = positive_integer("steps", steps)
+        if steps >= len(self.actions):
+            return self
+        states, actions, rewards = self.raw
+        chances = None if self.propensities is None else self.propensities[:steps].copy()
+        costs = None if self.costs is None else self.costs[:, :steps].copy()
+        seen = states[: steps + 1].copy(), actions[:steps].copy(), rewards[:steps].copy()
+        return Episode.of_arrays(self.known, seen, chances, min(self.length, steps), costs)
+
     def with_rewards(self, rewards: FloatArray) -> Episode:
         """Return the episode as it would be with these rewards (L,); nothing is checked."""
         steps = (*self.raw[:2], rewards)

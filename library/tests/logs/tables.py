@@ -46,12 +46,6 @@ def changed(episode, **fields):
     return Episode(**{name: getattr(episode, name) for name in names} | fields)
 
 
-def first_steps(episode, count):
-    """Return what was seen of the episode if it was cut off after `count` steps."""
-    steps = {name: getattr(episode, name)[:count] for name in ("actions", "rewards", "propensities")}
-    return changed(episode, states=episode.states[: count + 1], **steps)
-
-
 def frame(log, names=("age", "weight")):
     """Return a log with vectors as contexts as a table with a row for every step."""
     steps = log.space.horizon

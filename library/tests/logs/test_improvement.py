@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from library.tests.logs.tables import SPACE, changed, first_steps, random_log
+from library.tests.logs.tables import SPACE, changed, random_log
 from library.tests.logs.test_learned import UNIFORM, greedy_log
 from omg_cmdp import Episode, Log, Space
 from omg_cmdp.logs import estimate_propensities, improvement
@@ -53,6 +53,14 @@ def test_what_was_never_done_has_a_name_and_ended_steps_have_no_choice():
     one = estimate_propensities(Log(space, [changed(e, actions=[0, 0]) for e in episodes], action_names=["A", "B"]))
     assert (0, "B") in one.overlap.never_taken
     assert "Never taken: B in 0" in str(one.overlap)
+
+
+def test_costs_are_kept(rng):
+    log = by_doctors(rng)
+    priced = Log(ARMS, [changed(episode, costs=episode.rewards) for episode in log.episodes])
+    earned, paid = (estimate_propensities(each) for each in (log, priced))
+    values = [improvement(each, lambda _: FIRST).value for each in (paid.of_costs(), earned)]
+    assert values[0] == values[1]
 
 
 def test_without_scikit_learn_the_message_says_what_to_do(rng, monkeypatch):
@@ -128,6 +136,6 @@ def test_it_is_refused_with_a_reason(rng):
     few = Log(ARMS, [changed(e, propensities=[0.5]) for e in by_doctors(rng, 20).episodes])
     with pytest.raises(ValueError, match=r"does not say what `policy` is worth: \d+ episodes count"):
         improvement(few, lambda context: FIRST)
-    cut = Log(SPACE, [first_steps(episode, 2) for episode in random_log(rng).episodes])
+    cut = Log(SPACE, [episode.first(2) for episode in random_log(rng).episodes])
     with pytest.raises(ValueError, match=r"`log.whole\(\)` leaves such episodes out"):
         improvement(cut, lambda context: np.full((3, 2, 2), 0.5))

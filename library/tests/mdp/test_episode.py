@@ -166,10 +166,19 @@ def test_impossible_propensities_and_lengths_are_refused(changes, message):
         Episode(**GOOD, **changes)
 
 
+def test_the_first_steps_of_an_episode_are_what_was_seen_of_it():
+    episode = Episode(**GOOD, propensities=[0.5, 1.0])
+    seen = episode.first(1)
+    assert (seen.states.tolist(), seen.actions.tolist()) == (GOOD["states"][:2], GOOD["actions"][:1])
+    assert (seen.propensities.tolist(), seen.length, len(seen.rewards)) == ([0.5], 1, 1)
+    assert episode.first(2) is episode.first(99) is episode
+
+
 def test_a_last_state_that_nobody_knows_is_none():
     episode = Episode(context="c", states=[0, 1, None], actions=[0, 2], rewards=[0.0, 1.0])
     assert (episode.states.tolist(), episode.end_known, episode.next_states.tolist()) == ([0, 1], False, [1])
     assert copy.deepcopy(episode).states.tolist() == [0, 1]
     assert not copy.deepcopy(episode).end_known
+    assert episode.first(1).end_known
     with pytest.raises(ValueError, match="`states` must be a vector of integers"):
         make(states=[0, None, 1])

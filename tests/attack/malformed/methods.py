@@ -83,13 +83,14 @@ METHODS = {
         for name, kind in vars(kinds).items()
         if not getattr(kind, "waits_for_rewards", True)
     },
+    "agents.Uniform.best_policy": None,  # it has no model
     "fingerprint": None,  # only a run calls it, with the contexts of its adversary
     "load_state": lambda i: {"state": i.state()},
     "save": of_path,
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
     # Hooks: a user writes them, and only we call them, with what was checked.
-    **dict.fromkeys(("draw_reward", "context", "late", "misfits", "check_steps", "draws_from")),
+    **dict.fromkeys(("draw_reward", "context", "late", "memory", "misfits", "check_steps", "draws_from")),
     **dict.fromkeys(
         [
             f"agents.{name}.decide"
@@ -101,6 +102,7 @@ METHODS = {
     # Documented: of these arguments nothing is checked, or only the tables.
     **dict.fromkeys(f"mdp.Episode.{name}" for name in ("of_arrays", "of_steps", "with_rewards")),
     **dict.fromkeys(("must_fit", "mdp.TabularMDP.of_space")),
+    "mdp.Episode.first": lambda i: {"steps": 1},
     "mdp.Space.mdp": lambda i: {
         "transitions": examples.KERNELS["a"][0],
         "rewards": examples.REWARDS["a"][0],
@@ -143,6 +145,7 @@ METHODS = {
         "trajectory": omg.Trajectory(**STEPS),
     },
     "theory.RegretCeiling.loss": lambda i: {"context": "a", "policy": uniform(SPACE)},
+    "theory.RegretCeiling.replay": None,
     "theory.RegretCeiling.learn": lambda i: {"trajectory": omg.Trajectory(**STEPS)},
     "runs.Ledger.add": lambda i: {"context": "a", "row": examples.a_row()},
     "runs.Ledger.column": lambda i: {"name": "regret"},

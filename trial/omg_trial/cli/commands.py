@@ -145,7 +145,7 @@ def serve(
     store = database or str(file.with_suffix(".db"))
     # A wrong path, or a volume that was not mounted, must not begin the trial anew.
     if not new and "://" not in store and not Path(store).exists():
-        raise ValueError(f"{store}: there is no such database; with --new a trial is founded there")
+        raise ValueError(f"{store}: there is no such database; add --new to found the trial there")
     secrets = keys or file.with_suffix(".keys")
     with serving(
         trial, store, known, keys=secrets, host=host, port=port, correct_clock=correct_clock, new=new
@@ -173,7 +173,9 @@ def enrol(
             try:
                 client.enrol(**row)
             except (RefusedError, UnreachableError) as error:
-                raise ValueError(f"{row['person']}: {error}; enrol the table again when that is mended") from None
+                raise ValueError(
+                    f"{url}, {row['person']}: {error}; once that is mended, enrol the whole table again"
+                ) from None
     typer.echo(f"{len(rows)} people are enrolled.")
 
 

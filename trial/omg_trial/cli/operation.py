@@ -1,8 +1,9 @@
-"""Commands of operation: backup, follow, restore, upgrade."""
+"""Commands of operation: steer, backup, follow, restore, upgrade, erase."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from pathlib import Path
@@ -13,6 +14,37 @@ import typer
 from omg_trial.cli.commands import DatabaseUrl, Expected, KeysPath, TokensPath, command, existing, reading, show_replay
 
 TOKEN = "OMG_TRIAL_TOKEN"
+STEERING = ("pause", "resume", "stop", "learn", "publish", "roll-back", "withdraw")
+
+
+@command
+def steer(
+    what: Annotated[str, typer.Argument(metavar="|".join(STEERING))],
+    cause: Annotated[str | None, typer.Option(help="Why; it stays in the log, so do not name the person.")] = None,
+    person: Annotated[str | None, typer.Option(help="To pause, resume, stop or withdraw one person.")] = None,
+    action: Annotated[str | None, typer.Option(help="To pause, resume or stop one action.")] = None,
+    version: Annotated[int | None, typer.Option(help="Of the model to publish or to roll back to.")] = None,
+    url: Annotated[str, typer.Option(help="The address of the service.")] = "http://127.0.0.1:8000",
+) -> None:
+    """Pause, resume or stop the trial, a person or an action; learn; publish; withdraw a person.
+
+    A token with the role administrator is read from the environment variable OMG_TRIAL_TOKEN.
+    """
+    from omg_trial.client import Client, RefusedError, UnreachableError
+
+    if what not in STEERING:
+        raise ValueError(f"`{what}`: give one of {', '.join(STEERING)}")
+    if what == "withdraw" and not person:
+        raise ValueError("`withdraw` needs a --person")
+    if not (token := os.environ.get(TOKEN)):
+        raise ValueError(f"the service asks for a token: set {TOKEN} to one with the role administrator")
+    given = {"person": person, "action": action, "version": version, "cause": cause}
+    with Client(url, token) as client:
+        try:
+            answer = client.steer(what, **{name: value for name, value in given.items() if value is not None})
+        except (RefusedError, UnreachableError) as error:
+            raise ValueError(f"{url}: {error}") from None
+    typer.echo(json.dumps(answer))
 
 
 @command

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
@@ -102,15 +103,18 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close_connection()
 
-    def open(self, person: str, context: Any, occasion: str | None = None) -> dict[str, Any]:
+    def open(self, person: str, context: Any, occasion: str | None = None, *, available: bool = True) -> dict[str, Any]:
         """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode.
 
         `occasion` names the decision point, such as a date: it exists once for each person, whoever opens it. If the
-        service or another phone has closed the episode, its calls are refused with 409: `close` it here too.
+        service or another phone has closed the episode, its calls are refused with 409: `close` it here too. For
+        somebody who is not `available`, nothing is drawn in the whole episode.
         """
         with self._lock:
             # On disk before it is sent: after a crash the same call has the same key, and opens no second episode.
-            body = {"person": person, "context": context, **({} if occasion is None else {"occasion": occasion})}
+            # What is as usual is left out: calls that an older client has kept stay the same calls.
+            named = {} if occasion is None else {"occasion": occasion}
+            body = {"person": person, "context": context, **named, **({} if available else {"available": False})}
             call = self._outbox.call("/v1/episodes", body, waits=False)
             opened = self._ask(call)
             self._outbox.keep(opened, call)
@@ -118,11 +122,16 @@ class Client:
 
     def enrol(self, person: str, **about: str | None) -> dict[str, Any]:
         """Take a person in: `arm`, `zone`, `consent_from`, `consent_to`, `end`; or change these. It needs a network."""
-        with self._lock:
-            call = self._outbox.call("/v1/people", {"person": person, **about}, waits=False)
-            enrolled = self._ask(call)
-            self._outbox.done(call)
-            return enrolled
+        return self._do("/v1/people", {"person": person, **about})
+
+    def steer(self, what: str, **fields: str | int) -> dict[str, Any]:
+        """Pause, resume, stop, learn, publish, roll back, or withdraw a person; for administrators, with a network.
+
+        `what` is the last part of the call's path, such as "roll-back", and `fields` are those of its body.
+        """
+        if what == "withdraw" and "person" in fields:
+            return self._do(f"/v1/people/{quote(str(fields.pop('person')), safe='')}/withdraw", fields)
+        return self._do(f"/v1/{what}", fields)
 
     def decide(self, episode: int, step: int, state: str, *, available: bool = True) -> dict[str, Any]:
         """Return the decision for a step; nothing is drawn for somebody who is not `available`.
@@ -192,6 +201,14 @@ class Client:
         """Let go of the network and of the file."""
         self._http.close()
         self._outbox.close()
+
+    def _do(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer of a call that is done with then."""
+        with self._lock:
+            call = self._outbox.call(path, body, waits=False)
+            answer = self._ask(call)
+            self._outbox.done(call)
+            return answer
 
     def _tell(self, path: str, body: dict[str, Any]) -> bool:
         with self._lock:

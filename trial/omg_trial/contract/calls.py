@@ -51,8 +51,10 @@ def _whole(value: Any) -> Any:
 
 WHOLE = BeforeValidator(_whole)
 """In JSON 1.0 is an integer too. It stands after the limits of a type, which OpenAPI would not have otherwise."""
-Person = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["p-017"])]
-Occasion = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["2026-11-02"])]
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$"
+NAME_RULE = "use up to 100 letters, digits and . _ : @ + - without spaces, and begin with a letter or a digit"
+Person = Annotated[str, Field(pattern=NAME, examples=["p-017"])]
+Occasion = Annotated[str, Field(pattern=NAME, examples=["2026-11-02"])]
 Episode = Annotated[int, Field(ge=1, le=2**53), WHOLE]
 Step = Annotated[int, Field(ge=0), WHOLE]
 Count = Annotated[int, Field(ge=0, le=10**9), WHOLE]

@@ -16,6 +16,7 @@ from omg_cmdp.oracles.feature_map import Category, Number
 from omg_trial.contract import calls
 from omg_trial.contract.answers import Decided
 from omg_trial.contract.calls import STRICT, WHOLE, Call, Refusal
+from omg_trial.trial_file import kinds
 from omg_trial.trial_file.trial import Trial
 
 LONGEST_TEXT = 100
@@ -137,9 +138,17 @@ def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
     """
     first = errors[0]
     field = ".".join(str(part) for part in first["loc"][skip:]) or "body"
-    return f"`{field:.60}`: {first['msg'].removeprefix('Value error, ')}"
+    known = first.get("ctx", {}).get("pattern") or first.get("type")
+    return f"`{field:.60}`: {_RULES.get(known) or first['msg'].removeprefix('Value error, ')}"
 
 
+_RULES = {
+    calls.NAME: calls.NAME_RULE,
+    kinds.DAY: kinds.DAY_RULE,
+    "missing": "this field is required",
+    "extra_forbidden": "there is no such field",
+}
+"""What pydantic would say as a pattern, or in words of its own."""
 _TARGETS = {name: pydantic.TypeAdapter[Any](kind) for name, kind in calls.TARGETS.items()}
 
 

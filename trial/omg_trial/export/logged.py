@@ -19,9 +19,9 @@ def live_log(trial: Trial, events: Iterable[Event], policy: FloatArray | None = 
     """Return the episodes of a trial with their propensities, without those of people who have withdrawn.
 
     An episode is there as far as it is known: its steps from the first on whose next state was seen, up to the first
-    action that was not the one drawn, and so has no known probability. One that began in an impossible state is left
-    out: no model of the trial has it. The trial file says what stands for rewards that never came. `log.whole()` has
-    the episodes that were seen to their end: a policy can be valued by them. Where nothing was drawn, what was done had
+    action that was not the one drawn, and so has no known probability. As in learning, an episode that began in an
+    impossible state is left out. The trial file says what stands for rewards that never came. `log.whole()` has the
+    episodes that were seen to their end: a policy can be valued by them. Where nothing was drawn, what was done had
     probability 1.
 
     A policy that is to be valued should be given here too, as no policy can do what a rule has closed. Propensities are
@@ -55,7 +55,7 @@ def live_log(trial: Trial, events: Iterable[Event], policy: FloatArray | None = 
 
 
 def episode_of(trial: Trial, record: Record, policy: FloatArray | None = None) -> Episode | None:
-    """Return an episode as far as it is known; None if nothing is, or if it began in an impossible state."""
+    """Return an episode as far as it is known; None if nothing is."""
     example = record.example(trial.missing_reward)
     if example is None or not trial.space.start[example.states[0]]:
         return None

@@ -15,7 +15,7 @@ def handle_enrol(at: DecisionInputs, call: calls.Enrol, _: None) -> Handled:
     check_stays(at, call.person)
     known = at.state.people.get(call.person)
     if known is None and call.arm is not None and at.trial.people.arms == "drawn":
-        advice = "leave it out, or set people.arms = 'given' in its file"
+        advice = "leave it out; only a trial founded with people.arms = 'given' takes one"
         raise Refusal(409, f"`arm`: arms are drawn in this trial; {advice}")
     was = known or Participant(arm=call.arm or draw_arm(at, call.person), zone=at.trial.zone.key, enrolled="")
     if call.arm not in (None, was.arm):

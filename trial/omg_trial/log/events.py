@@ -188,7 +188,7 @@ def parse_mark(text: str) -> tuple[int, str]:
     """
     found = MARK.fullmatch(text)
     if found is None:
-        raise ValueError(f"give a mark as NUMBER:HASH, as `omg-trial replay` prints it, got {text!r:.90}")
+        raise ValueError(f"give the head of a log as NUMBER:HASH, as `omg-trial replay` prints it, got {text!r:.90}")
     return int(found[1]), found[2]
 
 

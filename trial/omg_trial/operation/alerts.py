@@ -162,10 +162,13 @@ def _numbers(view: TrialView) -> list[str]:
     state, since = view.state, view.now - datetime.timedelta(days=1)
     decided = sum(each.time > since for each in view.steps)
     under_way = sum(each.closed is None for each in view.records)
+    version = f"Version {state.version.number} of the model"
+    if state.waiting is not None:
+        version += f"; version {state.waiting.number} waits until somebody publishes it"
     return [
         f"{len(state.of_person)} people, {len(state.withdrawn)} withdrawn, {under_way} episodes under way.",
         f"{decided} decisions in 24 hours; {len(view.overdue)} rewards are overdue.",
-        f"Version {state.version.number} of the model. Head of the log: {state.number}:{state.hash}",
+        f"{version}. Head of the log: {state.number}:{state.hash}",
     ]
 
 

@@ -30,7 +30,8 @@ def read_roster(trial: Trial, path: Path) -> list[dict[str, Any]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         for number, row in enumerate(_rows(csv.DictReader(file), path), start=2):
             if strange := [name for name in row if name not in known]:
-                raise ValueError(f"{path}: there is no column {strange[0]!r}; there are {', '.join(known)}")
+                told = "separate columns by commas" if ";" in strange[0] else f"there are {', '.join(known)}"
+                raise ValueError(f"{path}: there is no column {strange[0]!r}; {told}")
             fields = {name: value for name, value in row.items() if value}
             try:
                 contract.parse("enrol", fields)

@@ -219,12 +219,14 @@ class Player:
         self._ask(due)
 
     def _learn(self, *, always: bool = False) -> None:
-        """Learn if it is due, as the service would, or as somebody does every evening."""
+        """Learn if it is due, as the service would, or as somebody does every evening; publish a model that waits."""
         if always and self.desk.state.learning is None:
             self._ask([("learn", {})])
         while self.desk.lost or self.desk.learning_due() or self.desk.state.learning is not None:
             self._retry(lambda: self.desk.learning_due() and self.desk.call("learn", {}))
             self._retry(self.desk.learn_here)
+            if self.desk.state.waiting is not None:
+                self._ask([("publish", {"version": self.desk.state.waiting.number, "cause": "rehearsal"})])
 
     def _ask(self, calls: Sequence[Call]) -> list[Any]:
         """Return the answers, None for those that were refused; after an outage all are sent again, with their keys."""

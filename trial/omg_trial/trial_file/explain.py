@@ -78,6 +78,14 @@ def _explain_together(trial: Trial) -> Iterator[str]:
         yield "An app may go on with an episode without a network until the person's week ends, by an allowance."
     elif trial.steps_may_differ:
         yield "An app needs a network for every decision, because rules may change it."
+        if trial.offline:
+            beside = {
+                "[window]": trial.window,
+                "`least_per_week`": trial.limits.least,
+                '`replan = "step"`': trial.replan,
+                "weekly limits without `allowances`": trial.limits.any and not trial.allowances,
+            }
+            yield f"`offline` has no effect beside {', '.join(name for name, given in beside.items() if given)}."
     elif trial.offline:
         yield "An app may go on with an episode without a network: it has all actions from the beginning."
     else:

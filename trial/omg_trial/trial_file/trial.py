@@ -55,7 +55,7 @@ class Trial:
     name : str
         Name of the trial.
     offline : bool
-        Whether an app must act without a network, and is told all draws when an episode opens.
+        Whether an app may have to act without a network; it then gets all draws when an episode opens.
     allowances : bool
         Whether that holds also where the week has limits.
     states, actions : tuple of str

@@ -8,6 +8,7 @@ import numpy as np
 
 from omg_trial.episodes import DecidedStep
 from omg_trial.people.participants import week_of
+from omg_trial.trial_file.explain import counted
 from omg_trial.watching.verdicts import GREEN, RED, SHOWN, Verdict, share_within, yellow_if
 from omg_trial.watching.view import WEEK, TrialView
 
@@ -80,7 +81,8 @@ def burden(view: TrialView) -> Verdict:
         above += any(this.count(action) > most for action, most in limits.most.items())
         whole = len(last) >= (limits.decisions_per_week or 0)
         below += whole and any(last.count(action) < least for action, least in limits.least.items())
-    message = f"{above} people had an action more often than allowed this week, {below} had one too seldom last week"
+    people = counted(above, "person", "people")
+    message = f"{people} had an action more often than allowed this week, {below} had one too seldom last week"
     return (RED, message) if above else yellow_if(below > 0, message)
 
 
@@ -93,14 +95,16 @@ def window(view: TrialView) -> Verdict:
 def consent(view: TrialView) -> Verdict:
     """Count decisions that were asked for outside a person's consent, and refused."""
     count = view.process.lately("consent")
-    return yellow_if(count > 0, f"{count} decisions in an hour were asked for outside the consent, and refused")
+    decisions = counted(count, "decision was", "decisions were")
+    return yellow_if(count > 0, f"{decisions} asked for outside the consent in the last hour, and refused")
 
 
 def device_clocks(view: TrialView) -> Verdict:
     """Look for people whose device shows another time than the service."""
     most = view.trial.watch.drift_seconds
     off = {each.person for each in view.week if each.choice.drift is not None and abs(each.choice.drift) > most}
-    return yellow_if(bool(off), f"the devices of {len(off)} people are off by more than {most:g} seconds")
+    devices = counted(len(off), "person's device is", "people's devices are")
+    return yellow_if(bool(off), f"{devices} off by more than {most:g} seconds")
 
 
 def fallbacks(view: TrialView) -> Verdict:
@@ -136,5 +140,5 @@ def draws(view: TrialView) -> Verdict:
     more, spread = (taken - chances).sum(axis=0), (chances * (1.0 - chances)).sum(axis=0)
     wide = SURPRISE / 3.0 + np.sqrt(SURPRISE**2 / 9.0 + 2.0 * spread * SURPRISE)
     counts = zip(view.trial.actions, taken.sum(axis=0), chances.sum(axis=0), strict=True)
-    shown = ", ".join(f"{name} {count} times, expected were {expected:.1f}" for name, count, expected in counts)
-    return RED if (abs(more) > wide).any() else GREEN, f"of {len(made)} draws, {shown}"
+    shown = ", ".join(f"{name} {count} times ({expected:.1f} expected)" for name, count, expected in counts)
+    return RED if (abs(more) > wide).any() else GREEN, f"in {counted(len(made), 'draw')}: {shown}"

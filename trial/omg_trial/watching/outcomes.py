@@ -10,6 +10,7 @@ from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.oracles.feature_map import Category
 from omg_trial.episodes import Record
 from omg_trial.rules import moment
+from omg_trial.trial_file.explain import counted
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.verdicts import Verdict, named, yellow_if
 from omg_trial.watching.view import WEEK, TrialView
@@ -56,7 +57,9 @@ def expected_decisions(view: TrialView) -> Verdict:
     made = collections.Counter(each.person for each in view.week)
     expected, actual = per_week * len(people), sum(made[person] for person in people)
     missing, many = actual < (1.0 - watch.missing) * expected, any(made[person] > per_week for person in people)
-    message = f"{actual} decisions in seven days for {len(people)} people, expected were {expected}"
+    message = (
+        f"{actual} decisions in seven days for {counted(len(people), 'person', 'people')}; {expected} were expected"
+    )
     return yellow_if(missing or many, message + ("; somebody had more than expected" if many else ""))
 
 
@@ -91,8 +94,8 @@ def support(view: TrialView) -> Verdict:
     contexts = [each for each in view.recent if not _described(view.trial, context_from_json(each.context))]
     calls, most = view.process.lately("422"), view.trial.watch.invalid
     message = (
-        f"{calls} calls with wrong values in an hour; episodes with an impossible first state: {named(states)};"
-        f" with a context that the trial file does not describe: {named(contexts)}"
+        f"{counted(calls, 'call')} with wrong values in the last hour; numbers of episodes with an impossible first"
+        f" state: {named(states)}; with a context that the trial file does not describe: {named(contexts)}"
     )
     return yellow_if(calls > most or bool(states or contexts), message)
 
@@ -113,8 +116,9 @@ def _described(trial: Trial, context: Context) -> bool:
 def roster(view: TrialView) -> Verdict:
     """Count calls about unknown people or episodes, and about people who have withdrawn."""
     unknown, withdrawn = view.process.lately("404"), view.process.lately("410")
-    counts = f"{unknown} calls about unknown people or episodes, {withdrawn} about people who have withdrawn"
-    return yellow_if(unknown + withdrawn > 0, f"in an hour {counts}")
+    calls = counted(unknown, "call")
+    message = f"in the last hour {calls} about unknown people or episodes, {withdrawn} about people who have withdrawn"
+    return yellow_if(unknown + withdrawn > 0, message)
 
 
 def _settled(view: TrialView) -> list[Record]:

@@ -188,7 +188,7 @@ class _Gate:
         try:
             found = self._tokens.find(given) if scheme.lower() == "bearer" else None
         except OSError as error:
-            raise Refusal(503, f"the file of tokens cannot be read ({type(error).__name__})") from None
+            raise Refusal(503, f"the file of tokens cannot be read now ({type(error).__name__})") from None
         if found is None:
             raise Refusal(401, "send a token that the service knows: Authorization: Bearer ...")
         if found.role not in (*roles, "administrator"):

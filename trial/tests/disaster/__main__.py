@@ -21,6 +21,7 @@ CUTS = 250
 def simulate(asked):
     """Simulate trial-years, and shrink the first script that fails."""
     broken = played = 0
+    gc.freeze()
     gc.disable()  # a fifth of the time; once a year is enough
     for seed in range(asked.seed, asked.seed + asked.years):
         if asked.late():
@@ -36,6 +37,7 @@ def simulate(asked):
             print(f"  shrunk from {len(world.script)} events to {len(script)}:", *script, sep="\n    ")
         played += 1
         gc.collect()
+        gc.freeze()
     gc.enable()
     print(f"simulate: {played} trial-years from seed {asked.seed}, {broken} wrong", flush=True)
     return broken
@@ -81,6 +83,9 @@ def strike(asked):
     """Strike twice."""
     broken = 0
     for name in ("found", *compound.ACTS):
+        if asked.late():
+            print(f"compound: stopped before {name}, as time was up")
+            break
         strikes, wrong = compound.struck_twice(name)
         broken += len(wrong)
         print(f"compound: {name}: {strikes} strikes, {len(wrong)} wrong", *wrong[:3], sep="\n  ", flush=True)
@@ -114,7 +119,7 @@ def main():
     command.add_argument("--most", type=int, default=100_000, help="the largest n of the n-th failure")
     command.add_argument("--path", action="append", default=[], help="a path of the n-th failure, such as open")
     command.add_argument("--kind", action="append", default=[], choices=nth.KINDS, help="a kind of failure")
-    command.add_argument("--stride", type=int, default=1, help="of starts and files, only every so many n")
+    command.add_argument("--stride", type=int, default=1, help="only every so many n")
     command.add_argument("--minutes", type=float, default=float("inf"), help="for each tool")
     command.add_argument("--shrink", action="store_true", help="shrink the scripts that fail")
     command.add_argument("--bug", action="append", default=[], help="the name of a planted bug")

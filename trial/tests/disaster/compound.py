@@ -1,7 +1,8 @@
 """Two faults in a row, and faults in the middle of what is rare: `python -m trial.tests.disaster compound`.
 
-A fault strikes at every point of founding, starting, recovering, keeping a snapshot, publishing a model and erasing,
-and a second one while the service recovers from the first. Some scenes have a fault that no point has.
+A fault strikes at every point of founding, starting, upgrading, recovering, keeping a snapshot, publishing a model,
+copying the log and erasing, and a second one while the service recovers from the first. Some scenes have a fault that
+no point has.
 """
 
 import contextlib
@@ -10,15 +11,21 @@ import json
 import shutil
 import sqlite3
 import threading
+import time
 from pathlib import Path
 from unittest import mock
 
+from omg_cmdp.provenance import provenance
+from omg_trial import desk as desks
 from omg_trial import service as services
+from omg_trial import snapshots
 from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
 from omg_trial.keys.ring import KeyFileError
+from omg_trial.learning import Trainer
 from omg_trial.log.database import Database, StoreError
-from omg_trial.log.events import BrokenChainError
+from omg_trial.log.events import BrokenChainError, Chain
+from omg_trial.operation.copies import copy_log
 from omg_trial.replay import replay
 from omg_trial.trial_file.trial import Trial
 from trial.tests.disaster.cuts import _Clock
@@ -76,7 +83,11 @@ def end_well(folder, process):
             at = Desk(TRIAL, store, clock=_Clock(), correct_clock=True)
             at.call("open", {"person": "last", "context": "alone"}, "last")
             erased = [alias for alias in at.state.erased if type(store.keys)(store.keys.path).holds(alias)]
-            return replay(TRIAL, store.read()).differences + [f"the key of {each} is there" for each in erased]
+            wrong = [f"the key of {each} is there" for each in erased]
+            if (folder / "copy.db").exists():
+                with contextlib.closing(Database(folder / "copy.db", writing=False, keys=store.keys.path)) as copy:
+                    wrong += [] if at.chain.has(Chain(copy.rows()).head) else ["the copy is another log"]
+            return replay(TRIAL, store.read()).differences + wrong
     except ENDS as error:
         return [f"{type(error).__name__}: {error}"]
 
@@ -88,6 +99,8 @@ def _learn(at):
 
 ACTS = {
     "start": lambda at: None,
+    "upgrade": lambda at: None,
+    "copy": lambda at: copy_log(str(at.store.folder / "trial.db"), at.store.folder / "copy.db"),
     "snapshot": Desk.snapshot,
     "publish": _learn,
     "erase": lambda at: at.call("erase", {"person": sorted(at.state.people)[0], "cause": "asked to"}),
@@ -95,11 +108,23 @@ ACTS = {
 }
 
 
+@contextlib.contextmanager
+def newer():
+    """Let the software be newer than the one that wrote the log, with another format of snapshots."""
+    software = {**provenance(), "omg-cmdp": "newer"}
+    with (
+        mock.patch.object(snapshots, "FORMAT", snapshots.FORMAT + 1),
+        mock.patch.object(desks, "provenance", return_value=software),
+    ):
+        yield
+
+
 def struck_twice(name, kinds=("crash", "broken"), stride=1):
     """Strike at every point of an act, and again while the next process starts; return how often, and what is wrong."""
     wrong, strikes, first = [], 0, 0
+    software = newer if name == "upgrade" else contextlib.nullcontext
     while True:
-        with scene(started=name != "found") as (folder, disk, process):
+        with scene(started=name != "found") as (folder, disk, process), software():
             disk.faults = [Fault("service", first, kinds[first % len(kinds)])]
             live(folder, process, ACTS.get(name, lambda at: None))
             if disk.faults:  # it did not come to that
@@ -240,6 +265,30 @@ def _no_memory_for_a_snapshot():
     return []
 
 
+def _no_memory_for_a_lesson():
+    """Memory is short while a model learns: it learns when there is some again."""
+    learn, short = Trainer.learn, itertools.chain((True,), itertools.repeat(False))
+
+    def learning(trainer, task):
+        if next(short):
+            raise MemoryError
+        return learn(trainer, task)
+
+    hook, threading.excepthook = threading.excepthook, lambda _: None
+    with contextlib.closing(Database(":memory:")) as store, mock.patch.object(Trainer, "learn", learning):
+        service = services.Service(Desk(TRIAL, store))
+        try:
+            service.submit(service.desk.prepare("learn", {})).result(timeout=5.0)
+            for _ in range(500):
+                if service.submit(lambda at: at.state.learning).result(timeout=5.0) is None:
+                    return []
+                time.sleep(0.02)
+        finally:
+            service.end()
+            threading.excepthook = hook
+    return ["nothing is learned any more"]
+
+
 def _other_order():
     """The columns of a context change their order, and with it the features: it is another trial."""
     columns = ["[context.columns.size]\nlow = 0\nhigh = 9", "[context.columns.age]\nlow = 20\nhigh = 90"]
@@ -260,6 +309,7 @@ def _other_order():
 FAULTS = {
     "other order": _other_order,
     "no memory for a snapshot": _no_memory_for_a_snapshot,
+    "no memory for a lesson": _no_memory_for_a_lesson,
     "older, twice": _older_twice,
     "publishing": _publishing,
     "replaced file": _replaced_file,

@@ -5,8 +5,10 @@ made again: it must be answered, be in the log once, and the log must replay.
 """
 
 import contextlib
+import datetime
 import errno
 import io
+import itertools
 import json
 import logging
 import os
@@ -19,18 +21,25 @@ import apsw
 import omg_cmdp
 import omg_trial
 from omg_trial import desk as desks
-from omg_trial.contract import Refusal
+from omg_trial.contract import KeyedCall, Refusal
+from omg_trial.contract.calls import Look
 from omg_trial.desk import Desk
 from omg_trial.keys.ring import KeyFileError
 from omg_trial.log.database import Database, StoreError
-from omg_trial.operation.copies import copy_log
+from omg_trial.operation.copies import Follower, copy_log
 from omg_trial.replay import replay
+from omg_trial.tokens import Tokens
+from omg_trial.trial_file.trial import Trial
+from omg_trial.watching.incidents import tick
+from omg_trial.watching.process import Process
 from trial.tests.disaster import files
 from trial.tests.disaster.cuts import _Clock
 from trial.tests.disaster.lookalike import Recorder, mounted
 from trial.tests.disaster.platter import scratch
-from trial.tests.disaster.world import TRIAL, contract
+from trial.tests.disaster.world import TEXT, TRIAL, contract
 
+BY_HAND = Trial.parse(TEXT.replace("[learning]", '[learning]\npublish = "by hand"'))
+"""Its models wait until somebody publishes them."""
 OURS = tuple(str(Path(package.__file__).parent) for package in (omg_trial, omg_cmdp))
 
 
@@ -91,7 +100,10 @@ class Failing:
                 return super().write(data)
 
         def opening(path, mode="r", *given, **options):
-            if isinstance(path, int) or set(mode) <= set("rbt"):
+            reads = not isinstance(path, int) and set(mode) <= set("rbt")
+            if reads and failing.kind == "error":
+                fail()
+            if reads or isinstance(path, int):
                 return plain(path, mode, *given, **options)
             fail()
             raw = io.BufferedWriter(File(path, mode.replace("b", "").replace("t", "")))
@@ -128,9 +140,29 @@ def _person(at, n):
 
 
 def _with_version(at, n):
+    _learned(at)
+    return "roll back", {"version": at.state.versions[-2].number}
+
+
+def _learned(at):
     at.call("learn", {})
     at.learn_here()
-    return "roll back", {"version": at.state.versions[-2].number}
+
+
+def _waiting(at, n):
+    _learned(at)
+    return "publish", {"version": at.state.waiting.number, "cause": "x"}
+
+
+def _paused(at, n):
+    about = {"person": _person(at, n), "cause": "x"}
+    at.call("pause", about)
+    return "resume", about
+
+
+def _incident(at, n):
+    TASKS["note"](at)
+    return "acknowledge", {"incident": at.state.incidents[-1].number, "note": "seen"}
 
 
 CALLS = {
@@ -143,28 +175,42 @@ CALLS = {
     "erase": lambda at, n: ("erase", {"person": _person(at, n), "cause": "asked to"}),
     "learn": lambda at, n: ("learn", {}),
     "pause": lambda at, n: ("pause", {"person": _person(at, n), "cause": "x"}),
+    "resume": _paused,
+    "stop": lambda at, n: ("stop", {"person": _person(at, n), "cause": "x"}),
     "roll back": _with_version,
+    "publish": _waiting,
+    "acknowledge": _incident,
+    "look": lambda at, n: ("look", {"what": "the overview"}),
 }
+
+
+def _tick(at):
+    """Close what is overdue, and run the checks, as every minute."""
+    at.clock.now += datetime.timedelta(days=15)
+    tick(lambda task: task(at), Process(at.clock, at.store.folder))
+
+
 TASKS = {
+    "tick": _tick,
     "snapshot": Desk.snapshot,
     "model": Desk.learn_here,
     "note": lambda at: at.record("incident", {"severity": "yellow", "check": "disk", "message": "x"}),
 }
 """What the service does by itself."""
-STARTS = ("found", "start", "copy")
+STARTS = ("found", "start", "copy", "follow")
 KINDS = ("error", "full", "memory")
 BATCH = 15
-"""Failures of one trial: each is recovered from by reading its whole log, so another one is founded then."""
+"""Failures in one trial: each is recovered from by reading its whole log, so another one is founded then."""
 
 
 def every_failure(path, kind, *, for_good=False, most=100_000, stride=1):
     """Fail at n = 1, 2, … until a run is clean; return the number of failures, and what was wrong.
 
-    With a `stride`, of starts and of files, only at n = 1, 1 + stride, …
+    With a `stride`, only at n = 1, 1 + stride, …
     """
     how = f"{path}, {kind} {'for good' if for_good else 'once'}"
     play = _start if path in STARTS else _file if path in FILE_ACTS else None
-    failing, wrong, n = Failing(), [], 0
+    failing, wrong = Failing(), []
     if play is not None:
         failures = 0
         for n in range(1, most + 1, stride):
@@ -178,15 +224,15 @@ def every_failure(path, kind, *, for_good=False, most=100_000, stride=1):
             failures += 1
             wrong += [f"{how}, n = {n}: {each}" for each in found]
         return failures, wrong
-    clean = False
-    while not clean and n < most and len(wrong) <= 5:
+    clean, failures, numbers = False, 0, iter(range(1, most + 1, stride))
+    trial = BY_HAND if path == "publish" else TRIAL
+    while not clean and len(wrong) <= 5 and (some := list(itertools.islice(numbers, BATCH))):
         failing.set(0)
         with scratch() as folder, _disk(failing), contextlib.closing(Database(Path(folder, "trial.db"))) as store:
-            at = Desk(TRIAL, store, clock=_Clock())
+            at = Desk(trial, store, clock=_Clock())
             for number in range(3):
                 _opened(at, number)
-            for _ in range(min(BATCH, most - n)):
-                n += 1
+            for n in some:
                 try:
                     found = (_call if path in CALLS else _task)(at, path, failing, n, kind, for_good)
                 except Exception as error:
@@ -194,10 +240,11 @@ def every_failure(path, kind, *, for_good=False, most=100_000, stride=1):
                     found = [f"{type(error).__name__}: {error}"]
                 if clean := found is None:
                     break
+                failures += 1
                 wrong += [f"{how}, n = {n}: {each}" for each in found]
             failing.set(0)
-            wrong += [f"{how}, up to n = {n}: {each}" for each in replay(TRIAL, store.read()).differences]
-    return n - clean, wrong
+            wrong += [f"{how}, up to n = {n}: {each}" for each in replay(trial, store.read()).differences]
+    return failures, wrong
 
 
 @contextlib.contextmanager
@@ -215,14 +262,16 @@ def _call(at, path, failing, n, kind, for_good):
     if name == "learn" and at.state.learning is not None:
         at.learn_here()
     key = f"key-{path.replace(' ', '-')}-{n}"
-    request = at.prepare(name, fields, key)
+    request = KeyedCall(Look(**fields), None, key) if name == "look" else at.prepare(name, fields, key)
     failing.set(n, kind, for_good=for_good)
     told = None
     with failing.in_memory(), contextlib.suppress(StoreError, MemoryError, Refusal, KeyFileError):
         [told] = at.answer([request])
     failed = failing.failed
     failing.set(0)
-    again = at.call(name, fields, key)
+    [again] = at.answer([request])
+    if isinstance(again, Refusal):
+        return [f"refused when it is made again: {again.message}"]
     wrong = [] if told is None or isinstance(told, Refusal) or told[:2] == again[:2] else ["another answer"]
     if isinstance(told, Refusal) and told.status != 503:
         wrong.append(f"refused: {told.message}")
@@ -242,6 +291,8 @@ def _task(at, path, failing, n, kind, for_good):
     """Let the service do something by itself that fails; then it must answer, and do it."""
     if path == "model" and at.state.learning is None:
         at.call("learn", {})
+    if path == "tick":
+        _opened(at, n)
     failing.set(n, kind, for_good=for_good)
     with failing.in_memory(), contextlib.suppress(StoreError, MemoryError, Refusal, KeyFileError):
         TASKS[path](at)
@@ -258,7 +309,8 @@ def _task(at, path, failing, n, kind, for_good):
 def _start(path, failing, n, kind, for_good):
     """Found a trial, start one, or copy its log, and fail; the next try must succeed."""
     with scratch() as folder, _disk(failing):
-        database, target = Path(folder, "trial.db"), Path(folder, "copy.db")
+        database, copies = Path(folder, "trial.db"), path in ("copy", "follow")
+        target = Path(folder, "copy.db" if path == "copy" else "followed/log.db")
         if path != "found":
             for name, content in _started().items():
                 Path(folder, name).write_bytes(content)
@@ -266,12 +318,19 @@ def _start(path, failing, n, kind, for_good):
         def act():
             if path == "copy":
                 copy_log(str(database), target)
-                return
-            with contextlib.closing(Database(database)) as store:
-                Desk(TRIAL, store, clock=_Clock(), correct_clock=True)
+            elif path == "follow":
+                with contextlib.closing(Follower(str(database), target.parent)) as follower:
+                    follower.catch_up()
+            else:
+                with contextlib.closing(Database(database)) as store:
+                    Desk(TRIAL, store, clock=_Clock(), correct_clock=True)
 
         failing.set(n, kind, for_good=for_good)
-        with failing.in_memory(), contextlib.suppress(StoreError, MemoryError, KeyFileError, OSError, ValueError):
+        with (
+            failing.in_files(),
+            failing.in_memory(),
+            contextlib.suppress(StoreError, MemoryError, KeyFileError, OSError, ValueError),
+        ):
             act()
         failed = failing.failed
         failing.set(0)
@@ -279,7 +338,7 @@ def _start(path, failing, n, kind, for_good):
             target.unlink(missing_ok=True)
         try:
             act()
-            if path == "copy":
+            if copies:
                 return _compare(database, target) if failed else None
             with contextlib.closing(Database(database)) as store:
                 at = Desk(TRIAL, store, clock=_Clock(), correct_clock=True)
@@ -360,5 +419,17 @@ def _log_acts(folder):
     return act, lambda: [] if len(omg.logs.read_log(path, space).episodes) <= 2 else ["too many episodes"]
 
 
-FILE_ACTS = {"agent": _agent_acts, "log": _log_acts}
+def _token_acts(folder):
+    path = folder / "tokens"
+    kept, tokens = Tokens(path).add("analyst", "the first"), Tokens(path)  # which has not read the file yet
+
+    def check():
+        return ["a token is lost"] * (Tokens(path).find(kept) is None) + ["it is not found"] * (
+            tokens.find(kept) is None
+        )
+
+    return lambda: tokens.add("analyst", "another"), check
+
+
+FILE_ACTS = {"agent": _agent_acts, "log": _log_acts, "tokens": _token_acts}
 """What is done, and checked; `tests.disaster.study` adds a study."""

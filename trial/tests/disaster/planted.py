@@ -5,6 +5,7 @@ Six are of an earlier attack on the service; two are found where there is a serv
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import sqlite3
@@ -21,6 +22,8 @@ from omg_trial.desk import Desk
 from omg_trial.keys.ring import KeyRing
 from omg_trial.log import database, events
 from omg_trial.log.database import Database, StoreError
+from omg_trial.operation import copies
+from omg_trial.tokens import Token, Tokens
 from omg_trial.trial_file.trial import Trial
 from trial.tests.disaster import compound, cuts, nth, servers, simulation
 
@@ -77,6 +80,14 @@ def compounded(name):
     return find
 
 
+def struck(name):
+    def find():
+        yield name, compound.struck_twice(name)[1]
+
+    find.tool = "compound faults"
+    return find
+
+
 def served(name):
     def find():
         yield name, servers.SCENES[name]()
@@ -122,6 +133,13 @@ def _after_only_store(self):
         _after(self)
 
 
+def _learn_unguarded(self):
+    while (task := self._lessons.get()) is not None:
+        lesson = self.desk.trainer.learn(task)
+        with contextlib.suppress(StoreError):
+            self.submit(functools.partial(Desk.publish_model, task=task, lesson=lesson), wait=True).result()
+
+
 @contextlib.contextmanager
 def _logging_only_store(_):
     with contextlib.suppress(StoreError):
@@ -141,6 +159,13 @@ def _without_recovery(self):
 def _publish_lost(self, task, lesson):
     """Publish although the state is ahead of the store."""
     with mock.patch.object(Desk, "_all_or_nothing", _without_recovery):
+        _publish_model(self, task, lesson)
+
+
+def _publish_every_other(self, task, lesson):
+    """Throw every other lesson away."""
+    _publish_every_other.count = getattr(_publish_every_other, "count", 0) + 1
+    if _publish_every_other.count % 2:
         _publish_model(self, task, lesson)
 
 
@@ -209,6 +234,23 @@ def _unsynced_file(target):
     persistence._sync_folder(target.parent)
 
 
+@contextlib.contextmanager
+def _file_in_place(target):
+    """Write a file where it will be, at once."""
+    yield target
+
+
+def _seen_before_read(self):
+    """Take a file that cannot be read for one without tokens."""
+    if not self.path.exists():
+        return
+    status = self.path.stat()
+    if (seen := (status.st_ino, status.st_mtime_ns, status.st_size)) != self._seen:
+        self._known, self._seen = {}, seen
+        found = [Token.model_validate_json(line) for line in self.path.read_text().splitlines()]
+        self._known = {each.hash: each for each in found}
+
+
 def _occasion_again(self, person):
     return f"#{self.number}"
 
@@ -221,7 +263,10 @@ BUGS = (
     Bug("answers leave before they are kept", Database, "append", _answer_before_commit, simulated()),
     Bug("the thread that answers ends when memory is short", service.Service, "_after", _after_only_store,
         compounded("no memory for a snapshot")),
+    Bug("the thread that learns ends when memory is short", service.Service, "_learn", _learn_unguarded,
+        compounded("no memory for a lesson")),
     Bug("a model that failed its checks is published", Desk, "publish_model", _publish_anything, simulated()),
+    Bug("a model that was learned is thrown away", Desk, "publish_model", _publish_every_other, simulated()),
     Bug("a model is published while the state is ahead", Desk, "publish_model", _publish_lost,
         compounded("publishing")),
     Bug("an older log is believed if recovering fails once", Desk, "_load", _late_check, compounded("older, twice")),
@@ -230,6 +275,7 @@ BUGS = (
     Bug("draws depend on the order of calls", decisions, "uniform", _uniform_by_clock, simulated()),
     Bug("no memory is told as a refusal", desk, "MemoryError", KeyboardInterrupt, failing("open", "memory", most=30)),
     Bug("a key is forgotten, and stays in its file", KeyRing, "destroy", _destroy_in_memory, failing("erase", "error")),
+    Bug("tokens that cannot be read are forgotten", Tokens, "_read", _seen_before_read, failing("tokens", "error")),
     Bug("keys are written after the events", Database, "append", _save_after, cut("trial")),
     Bug("the key file is made in two steps", KeyRing, "_write", _write_in_two, cut("trial", 1500)),
     Bug("commits are not synced", database, "set_up_to_write", _set_up("synchronous = OFF"), cut("trial", 60)),
@@ -238,6 +284,7 @@ BUGS = (
     Bug("there is no journal", database, "set_up_to_write", _set_up("journal_mode = OFF"), cut("trial")),
     Bug("files are renamed before they are synced", persistence, "whole_file", _unsynced_file, cut("agent", 100)),
     Bug("renamed files are not synced in their folder", persistence, "_sync_folder", lambda _: None, cut("study", 100)),
+    Bug("a copy is there before it is whole", copies, "whole_file", _file_in_place, struck("copy")),
     Bug("a pooler is not noticed", database, "HOLDS_LOCK", sqlalchemy.text("SELECT true"),
         served("PostgreSQL, behind a pooler")),
     Bug("a server that comes back older is not noticed", Desk, "_load", _without_check, served("PostgreSQL, older")),

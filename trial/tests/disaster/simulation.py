@@ -95,6 +95,8 @@ def alive(world, before):
     desk = world.instance.service.desk
     if desk.lost or desk.damage:
         wrong.append(f"the service has not recovered: {desk.damage}")
+    if desk.state.learning is not None and desk.state.closed_since > 1:
+        wrong.append(f"learning has not ended, and {desk.state.closed_since} episodes were closed since it began")
     for phone in (each for each in world.phones if not each.left):
         waiting = phone.client._outbox._file.execute(
             "SELECT path FROM calls WHERE waits AND refusal IS NULL"

@@ -31,7 +31,7 @@ def test_power_cuts_lose_nothing(kind, seed):
 
 
 @pytest.mark.parametrize(
-    ("path", "kind"), [("open", "error"), ("erase", "full"), ("close", "memory"), ("agent", "full")]
+    ("path", "kind"), [("open", "error"), ("erase", "full"), ("close", "memory"), ("tick", "error"), ("agent", "full")]
 )
 def test_the_nth_failure_is_recovered_from(path, kind):
     failures, wrong = nth.every_failure(path, kind, most=15)

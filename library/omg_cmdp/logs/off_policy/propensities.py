@@ -143,7 +143,7 @@ def estimate_propensities(
     for episode, end in zip(log.episodes, ends.tolist(), strict=True):
         known = np.ones(len(episode.actions))
         known[: episode.length] = taken[end - episode.length : end]
-        made.episodes.append(Episode.of_arrays(episode.known, episode.raw, known, episode.length))
+        made.episodes.append(Episode.of_arrays(episode.known, episode.raw, known, episode.length, episode.costs))
     tried = np.zeros((space.states, space.actions), dtype=np.bool_)
     tried[states, actions] = True
     lacking = np.argwhere(space.admissible & ~tried & tried.any(axis=1, keepdims=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
@@ -15,6 +16,7 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.persistence import State, bounded, check_settings, joint_state, load_parts, numbers, read_state
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.ceiling.largest import Loss, largest_loss
 from omg_cmdp.theory.ceiling.sets import Observed
 from omg_cmdp.theory.ceiling.spaces import is_known, version_space
@@ -49,6 +51,16 @@ class Decider(Protocol):
     @property
     def dynamics_oracle(self) -> Oracle | None:
         """The oracle of dynamics."""
+
+
+class Replayed(Protocol):
+    """An agent that decides and learns."""
+
+    def decide(self, context: Context) -> Decision:
+        """Return the policy, and what led to it."""
+
+    def update(self, trajectory: Trajectory) -> None:
+        """Learn from an episode."""
 
 
 @final
@@ -160,6 +172,24 @@ class RegretCeiling:
     def loss(self, context: Context, policy: ArrayLike) -> Loss:
         """Return what a policy loses at most in a context, given all that is known now; nothing is added."""
         return self._loss(keyed(context), self._space.checked_policy(policy)[None], _SURELY)
+
+    def replay(self, episodes: Iterable[Episode], agent: Replayed) -> None:
+        """Add the episodes of a finished log.
+
+        `agent` is the one that played them, as it was before the first: it decides each again and learns from it. An
+        episode that it would have played with other probabilities is refused; those before it have been added.
+        """
+        for number, episode in enumerate(episodes, 1):
+            instance_of("episodes", episode, Episode)
+            decision = agent.decide(episode.context)
+            policies, probabilities = mixed_policies(decision)
+            length, chances = episode.length, episode.propensities
+            if chances is not None and len(policies) == 1:
+                own = policies[0][np.arange(length), episode.states[:length], episode.actions[:length]]
+                if np.abs(own - chances[:length]).max() > 1e-6:
+                    raise ValueError(f"`agent` must be the one that played: episode {number} has other probabilities")
+            self._add(episode.known, policies, probabilities, episode)
+            agent.update(episode)
 
     def learn(self, trajectory: Trajectory, *, late: bool = False) -> None:
         """Learn from an episode without counting it, such as one of an earlier log.

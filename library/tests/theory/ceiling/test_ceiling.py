@@ -189,6 +189,34 @@ def test_without_a_set_of_plausible_models_it_is_infinite_and_says_why():
     assert "SoftmaxDynamics" in ceiling.reason
 
 
+def test_without_a_set_of_plausible_rewards_it_is_infinite_too():
+    class Mine(omg.oracles.RewardOracle):
+        def predict(self, context):
+            return np.full((1, 2), 0.5)
+
+        update = uncertainty = regret_bound = None
+
+    space, sizes = omg.Space(states=1, actions=2, horizon=1), {"states": 1, "actions": 2, "horizon": 1}
+    ceiling = omg.RegretCeiling(
+        omg.OMG(space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes)), reward_oracle=Mine()
+    )
+    seen = omg.Trajectory(context="any", states=[0, 0], actions=[0], rewards=[1.0])
+    assert ceiling.add("any", np.full((1, 1, 2), 0.5), seen) == math.inf
+    assert ceiling.reason == "no set of plausible models is known for Mine"
+
+
+def test_it_says_how_much_of_the_last_context_is_settled():
+    world = Shifting(5)
+    ceiling, policy = omg.RegretCeiling(omg.OMG(world.space, *finite(world)), delta=0.1), np.full((3, 2, 2), 0.5)
+    assert str(ceiling) == "no episodes"
+    for number in range(100):
+        ceiling.add("left", policy, world.sample("left", policy, np.random.default_rng(number)))
+        said = f"{number + 1} episodes lost at most {ceiling.total:.3g}"
+        settled = f"{ceiling.settled[-1]:.0%} of the decisions are settled"
+        assert str(ceiling) == f"with 90% confidence {said}; in the last one's context {settled}"
+    assert ceiling.settled[0] < ceiling.settled[-1]
+
+
 def test_a_refuted_class_makes_it_infinite_and_says_so():
     class Switching(Shifting):
         def mdp(self, context):
@@ -198,6 +226,7 @@ def test_a_refuted_class_makes_it_infinite_and_says_so():
     _, ceiling = run(world, omg.OMG(world.space, *finite(world)), episodes=400)
     assert ceiling.total == math.inf
     assert ceiling.reason == "the data refute the oracle's class of rewards and of dynamics"
+    assert str(ceiling).endswith(f"nothing can be said of what 400 episodes lost: {ceiling.reason}")
 
 
 def test_an_agent_without_oracles_must_be_given_some():
@@ -212,6 +241,9 @@ def test_an_agent_without_oracles_must_be_given_some():
 
     with pytest.raises(ValueError, match="has no `reward_oracle`; pass `reward_oracle=`"):
         omg.RegretCeiling(First())
+    _, dynamics = counts(Shifting())
+    with pytest.raises(ValueError, match="`reward_oracle` must be a RewardOracle"):
+        omg.RegretCeiling(First(), reward_oracle=dynamics, dynamics_oracle=dynamics)
 
 
 def test_play_is_observed_too():
@@ -255,17 +287,20 @@ def test_a_log_is_replayed_by_the_agent_that_played_it():
     lake = omg.environments.from_gymnasium("FrozenLake-v1", [0.5, 0.9], arguments="success_rate", horizon=6)
     sizes = {"states": lake.space.states, "actions": lake.space.actions, "horizon": 6, "contexts": [0.5, 0.9]}
 
-    def agent():
-        return omg.OMG(lake.space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
+    def agent(**more):
+        return omg.OMG(lake.space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes), **more)
 
     player = agent()
     seen, replayed = omg.RegretCeiling(player), omg.RegretCeiling(agent())
     log = omg.play(lake, player, [0.5, 0.9, 0.5], observe=seen)
-    again = agent()
-    for episode in log.episodes:
-        replayed.add(episode.context, again.policy(episode.context), episode)
-        again.update(episode)
+    replayed.replay(log.episodes, agent())
     np.testing.assert_array_equal(seen.episodes, replayed.episodes)
+    unlogged = omg.RegretCeiling(agent())
+    told = ("context", "states", "actions", "rewards", "length")
+    unlogged.replay([omg.Episode(**{name: getattr(each, name) for name in told}) for each in log.episodes], agent())
+    np.testing.assert_array_equal(seen.episodes, unlogged.episodes)
+    with pytest.raises(ValueError, match="must be the one that played: episode 1 "):
+        omg.RegretCeiling(agent()).replay(log.episodes, agent(gamma=3.0))
 
 
 def test_where_both_parts_are_known_the_ceiling_is_the_regret():

@@ -83,6 +83,9 @@ def test_with_one_model_the_bound_is_exact(rng, monkeypatch):
         policies = random_policies(rng, space)
         found = loss(space, listed(rewards), listed(transitions), policies)
         assert found.most == pytest.approx(by_hand(space, rewards, transitions, policies, ONE), abs=1e-10)
+        best = np.eye(space.actions)[found.plausible.argmax(axis=2)][None]
+        for rows in (listed(transitions), listed(transitions)._replace(tables=None)):
+            assert 0.0 <= loss(space, listed(rewards), rows, best).most < 1e-12
 
 
 def test_with_one_step_the_bound_is_exact_over_boxes_of_rewards(rng):
@@ -96,7 +99,9 @@ def test_with_one_step_the_bound_is_exact_over_boxes_of_rewards(rng):
     assert loss(space, PlausibleRewards(low, high), listed(known), policies).most == pytest.approx(exact)
 
 
-def test_what_is_surely_best_costs_nothing_however_uncertain_its_value(rng):
+@pytest.mark.parametrize("most_states", [12, 0])
+def test_what_is_surely_best_costs_nothing_however_uncertain_its_value(monkeypatch, most_states):
+    monkeypatch.setattr(largest, "MOST_STATES", most_states)
     space = omg.Space(states=2, actions=2, horizon=6)
     low, high = np.array([[[0.5, 0.0], [0.5, 0.0]]]), np.array([[[1.0, 0.1], [1.0, 0.1]]])
     rows = RowsNearby(np.full((2, 2, 2), 0.5), np.full((2, 2), 0.2), np.ones((2, 2, 2), dtype=bool))
@@ -105,7 +110,8 @@ def test_what_is_surely_best_costs_nothing_however_uncertain_its_value(rng):
     first[..., 0] = 1.0
     plausible = PlausibleRewards(low, high)
     short = omg.Space(states=2, actions=2, horizon=1)
-    assert loss(short, plausible, PlausibleTransitions(rows), first[:, :1]).most == 0.0
+    found = loss(short, plausible, PlausibleTransitions(rows), first[:, :1])
+    assert (found.most, found.settled) == (0.0, 1.0)
     assert 0.0 < loss(space, plausible, PlausibleTransitions(rows), first).most < 6.0
 
 
@@ -151,6 +157,47 @@ def test_settled_is_the_share_of_reachable_states_where_all_models_agree():
     assert loss(space, listed(agreed), listed(stay), policies).settled == 1.0
     disputed = np.array([[[[0.9, 0.1], [0.0, 1.0]]], [[[0.1, 0.2], [1.0, 0.0]]]])
     assert loss(space, listed(disputed), listed(stay), policies).settled == 0.0
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_settled_and_plausible_are_those_of_backward_induction(rng, number):
+    """Over all pairs of models that are listed; rewards and steps are such that ties are exact."""
+    rng = np.random.default_rng([number, int(rng.integers(1 << 30))])
+    space = random_space(rng)
+    rewards, transitions = random_lists(rng, space, 2)
+    rewards, transitions = np.round(rewards), np.eye(space.states)[transitions.argmax(axis=-1)]
+    agreed = np.repeat(space.admissible[None], space.horizon, axis=0)
+    possible, reached = np.zeros_like(agreed), np.zeros(agreed.shape[:2], dtype=bool)
+    for means, rows in itertools.product(rewards, transitions):
+        after = np.zeros(space.states)
+        for h in reversed(range(space.horizon)):
+            gains = np.where(space.admissible, means[h % len(means)] + rows[h % len(rows)] @ after, -np.inf)
+            after = gains.max(axis=1)
+            agreed[h] &= gains == after[:, None]
+            possible[h] |= gains == after[:, None]
+    reached[0] = space.start > 0.0
+    for h, s, a in itertools.product(*map(range, (space.horizon - 1, *space.admissible.shape))):
+        if reached[h, s] and space.admissible[s, a]:
+            reached[h + 1] |= (transitions[:, h % transitions.shape[1], s, a] > 0.0).any(axis=0)
+    found = loss(space, listed(rewards), listed(transitions), random_policies(rng, space))
+    assert np.array_equal(found.plausible, possible)
+    assert found.settled == pytest.approx(agreed.any(axis=2)[reached].mean())
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_of_one_model_the_best_actions_are_plausible_and_all_is_settled(rng, number, monkeypatch):
+    """The bounds find what the list finds, ties included."""
+    rng = np.random.default_rng([number, int(rng.integers(1 << 30))])
+    space = random_space(rng)
+    rewards, transitions = random_lists(rng, space, 1)
+    rewards, transitions = listed(np.round(rewards)), listed(np.eye(space.states)[transitions.argmax(axis=-1)])
+    policies = random_policies(rng, space)
+    searched = loss(space, rewards, transitions, policies)
+    monkeypatch.setattr(largest, "MOST_PAIRS", 0)
+    for rows in (transitions, transitions._replace(tables=None)):
+        found = loss(space, rewards, rows, policies)
+        assert found.settled == searched.settled == 1.0
+        assert np.array_equal(found.plausible, searched.plausible)
 
 
 def test_a_narrower_range_of_returns_narrows_the_bound():

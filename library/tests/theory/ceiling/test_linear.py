@@ -20,10 +20,10 @@ def table(context):
     return found / np.linalg.norm(found, axis=2, keepdims=True)
 
 
-def linear(shared, weight_norm=1.5):
+def linear(shared, weight_norm=1.5, ridge=2.0):
     sizes = {"states": STATES, "actions": ACTIONS, "dimension": DIMENSION, "horizon": 5}
     more = {"features": table, "shared": True, "intercept": False} if shared else {}
-    return omg.oracles.LinearRewards(**sizes, ridge=2.0, weight_norm=weight_norm, **more)
+    return omg.oracles.LinearRewards(**sizes, ridge=ridge, weight_norm=weight_norm, **more)
 
 
 def episode(rng):
@@ -35,24 +35,27 @@ def seen(pairs, rewards):
     return Observed(np.arange(len(pairs)), pairs, rewards)
 
 
+@pytest.mark.parametrize("episodes", [0, 1, 20])
 @pytest.mark.parametrize("shared", [True, False])
-def test_the_bounds_are_those_of_the_theorem(rng, shared):
+@pytest.mark.parametrize(("norm", "ridge"), [(1.5, 2.0), (0.1, 50.0)])  # bounds that are cut, and bounds that are not
+def test_the_bounds_are_those_of_the_theorem(rng, shared, episodes, norm, ridge):
     """|θ·z - θ̂·z| <= ‖z‖_{V⁻¹}·(½·√(2·log(G/δ) + log det V/λ^d) + √λ·B), from sums that are made here."""
-    oracle = linear(shared)
-    features, ridge, norm = oracle.forecasters.features, oracle.forecasters.ridge, oracle.forecasters.weight_norm
+    oracle = linear(shared, norm, ridge)
+    features = oracle.forecasters.features
     versions, groups = version_space(oracle, DELTA), 1 if shared else PAIRS
     examples = [[] for _ in range(groups)]
-    for _ in range(20):
+    for _ in range(episodes):
         context, pairs, rewards = episode(rng)
         versions.learn(keyed(context), seen(pairs, rewards))
         for pair, reward in zip(pairs, rewards, strict=True):
             examples[0 if shared else pair].append((features(context)[pair if shared else 0], reward))
     context, _, _ = episode(rng)
     plausible = versions.plausible(keyed(context))
+    assert ((plausible.low > 0.0) & (plausible.high < 1.0)).all() == (norm < 1.0)
     for pair in range(PAIRS):
         rows, target = features(context)[pair if shared else 0], examples[0 if shared else pair]
         gram = ridge * np.eye(len(rows)) + sum(np.outer(row, row) for row, _ in target)
-        weights = np.linalg.solve(gram, sum(row * (reward - 0.5) for row, reward in target))
+        weights = np.linalg.solve(gram, sum((row * (reward - 0.5) for row, reward in target), np.zeros(len(rows))))
         growth = np.linalg.slogdet(gram)[1] - len(rows) * math.log(ridge)
         radius = 0.5 * math.sqrt(2.0 * math.log(groups / DELTA) + growth) + math.sqrt(ridge) * norm
         mean, width = 0.5 + weights @ rows, math.sqrt(rows @ np.linalg.solve(gram, rows)) * radius

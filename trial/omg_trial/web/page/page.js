@@ -8,7 +8,11 @@ const KEY = "omg-trial token";
 const EVERY = 60_000;
 let shown = null;
 
-class Denied extends Error {}
+const UNKNOWN = "The service does not know this token. It may be mistyped, expired or revoked.";
+
+class Denied extends Error {
+  constructor(message, status) { super(message); this.status = status; }
+}
 
 async function ask(path, body, key) {
   const options = { headers: { Authorization: `Bearer ${sessionStorage.getItem(KEY)}` }, cache: "no-store" };
@@ -20,7 +24,7 @@ async function ask(path, body, key) {
   }
   const answer = await fetch(path, options);
   const told = await answer.json().catch(() => ({ error: `the service answered with status ${answer.status}` }));
-  if (answer.status === 401 || answer.status === 403) throw new Denied(told.error);
+  if (answer.status === 401 || answer.status === 403) throw new Denied(told.error, answer.status);
   if (!answer.ok) throw new Error(told.error);
   return told;
 }
@@ -30,7 +34,7 @@ async function guarded(task, place) {
   try {
     await task();
   } catch (error) {
-    if (error instanceof Denied && !place) return askForToken(error.message);
+    if (error instanceof Denied && !place) return askForToken(error.status === 401 ? UNKNOWN : error.message);
     const message = error instanceof TypeError ? "The service does not answer." : error.message;
     if (place) place.replaceChildren(el("p", { class: "red" }, message));
     else $("notice").textContent = message;

@@ -15,7 +15,8 @@ export const PAGES = {
     put("story",
       ...halts(told),
       el("p", {}, `${count(told.people, "person is", "people are")} enrolled; ${told.people_this_week} had a decision in the last seven days, and ${told.withdrawn} withdrew.`),
-      el("p", {}, told.rewards_due ? `Of the rewards that were due this week, ${share(told.rewards_overdue, told.rewards_due)} are missing.` : "No reward was due this week."),
+      ...(told.waiting ? [el("p", {}, `Version ${told.waiting.version} of the model waits until somebody publishes it.`)] : []),
+      el("p", {}, told.rewards_due ? `Of the rewards that were due this week, ${share(told.rewards_overdue, told.rewards_due)} are missing.` : "No reward is due yet this week."),
       el("p", { class: red ? "red" : bad.length ? "yellow" : "green" }, state));
     tiles(told, red, bad);
     put("attention", bad.length ? findings(bad) : el("p", {}, "Nothing stands out."));
@@ -67,7 +68,7 @@ export const PAGES = {
   model(told) {
     const why = (each) => ({
       published: "published: finite, within its bounds, with certified plans",
-      waiting: "passed its checks, and waits until somebody publishes it",
+      waiting: each.version === told.waiting?.version ? "passed its checks, and waits until somebody publishes it" : "passed its checks",
       refused: `not published: ${each.cause}`,
       "rolled back to": "in use again, by an administrator",
     })[each.verdict];
@@ -77,7 +78,7 @@ export const PAGES = {
 };
 
 function halts(told) {
-  const one = (what, halt) => el("p", { class: "red" }, `${what} is ${halt.kind} since ${time(halt.time)}: ${halt.cause}`);
+  const one = (what, halt) => el("p", { class: "red" }, `${what} has been ${halt.kind} since ${time(halt.time)}: ${halt.cause}`);
   return [...(told.halted ? [one("The trial", told.halted)] : []), ...Object.entries(told.halted_actions).map(([name, halt]) => one(`The action ${name}`, halt))];
 }
 
@@ -86,12 +87,12 @@ const details = (title, inside, open = false) => {
   made.open = Boolean(open);
   return made;
 };
-const findings = (those) => table("Checks", ["Colour", "Check", "What it sees"], those.map((each) => [colour(each.severity), each.check, each.message]));
+const findings = (those) => table("Checks", ["Colour", "Check", "Finding"], those.map((each) => [colour(each.severity), each.check, each.message]));
 const empty = (places) => places.forEach((place) => put(place, el("p", {}, "No decisions yet.")));
 
 function tiles(told, red, bad) {
   const all = [
-    ["All in all", colour(red ? "red" : bad.length ? "yellow" : "green")], ["People", told.people], ["Withdrawn", told.withdrawn], ["Paused", told.paused],
+    ["Status", colour(red ? "red" : bad.length ? "yellow" : "green")], ["People", told.people], ["Withdrawn", told.withdrawn], ["Paused", told.paused],
     ["Episodes", told.episodes], ["Under way", told.episodes_under_way], ["Overdue rewards", told.rewards_overdue],
     ["Model in use", `version ${told.version}`],
   ];
@@ -126,7 +127,7 @@ function days(told) {
 function byAction(told) {
   const columns = [...new Set(told.rewards.map((each) => each.column))];
   if ($("column").childElementCount !== columns.length) {
-    put("column", ...columns.map((each) => el("option", { value: each }, each || "nothing: everybody together")));
+    put("column", ...columns.map((each) => el("option", { value: each }, each || "everybody together")));
   }
   const cell = (each) => (each ? `${number(each.mean)} (${interval(each, "few people")}; ${count(each.decisions, "decision")})` : "–");
   const rows = told.rewards.filter((each) => each.column === $("column").value);
