@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import enum
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from omg_trial.contract.calls import Decide
 from omg_trial.episodes import Allowance, Record
 from omg_trial.keys.marks import alias_of, keyed_hash
 from omg_trial.log.events import canonical
-from omg_trial.people.participants import CONTROL, LEARNING, Participant, week_of
+from omg_trial.people.participants import CONTROL, LEARNING, Halt, Participant, WeekAccount, week_of
 from omg_trial.rules import Adjusted, apply_rules, moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
@@ -193,8 +194,8 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
         source, cause, row = chosen.source, chosen.cause, chosen.policy[call.step, state].tolist()
     # An app that has acted without a network has not heard of an action that was closed meanwhile.
     halted = {} if acted else at.state.halted_actions
-    if record.allowance is not None and not halted and when <= moment(record.allowance.until):
-        made = _allowed(at.trial, record.allowance, call.step, state)
+    if record.allowance is not None and when <= moment(record.allowance.until):
+        made = _allowed(at.trial, record.allowance, call.step, state, local, halted)
     else:
         account = person.account(week_of(local))
         made = apply_rules(at.trial, np.array(row), state, local, account, halted)
@@ -216,11 +217,21 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
     }
 
 
-def _allowed(trial: Trial, allowance: Allowance, step: int, state: int) -> Adjusted:
-    """Return the probabilities that an allowance has for a step: the same with a network and without."""
-    rules, closed = allowance.rules[step][state], allowance.closed[step][state]
+def _allowed(
+    trial: Trial, allowance: Allowance, step: int, state: int, local: datetime.datetime, halted: Mapping[int, Halt]
+) -> Adjusted:
+    """Return the probabilities that an allowance has for a step: the same with a network and without.
+
+    Where an action that it wants is `halted`, other actions are drawn than the allowance has counted; so none is that
+    has a hard limit, and the later steps of the allowance keep it all the same.
+    """
+    row, closed = np.array(allowance.policy[step][state]), allowance.closed[step][state]
+    if any(row[action] for action in halted):
+        closing = {**dict.fromkeys(trial.limits.most, next(iter(halted.values()))), **halted}
+        counted = WeekAccount(drawn=trial.limits.decisions_per_week or 0)  # `row` is within the budgets of the week
+        return apply_rules(trial, row, state, local, counted, closing)
     available = not closed or int(trial.space.admissible[state].sum()) > len(closed) + 1
-    return Adjusted(np.array(allowance.policy[step][state]), tuple(rules), tuple(closed), available)
+    return Adjusted(row, tuple(allowance.rules[step][state]), tuple(closed), available)
 
 
 def draw_arm(at: DecisionInputs, person: str) -> str:

@@ -210,7 +210,8 @@ class Desk:
         # A rule was applied at `now`; the event must say the same time, or a replay would apply it at another one.
         number, time = self.state.number + 1, (now or self._now()).isoformat(timespec="microseconds")
         text = canonical(self.store.keys.seal(body))
-        event = Event(number, time, kind, text, **call, ring=self.store.keys).marked().chained(self.state.hash)
+        event, before = Event(number, time, kind, text, **call, ring=self.store.keys), self.state.hash
+        event = event.marked(before).chained(before)
         self.state.apply(event)
         self._batch.append(event)
         return event

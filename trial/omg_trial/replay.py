@@ -20,7 +20,7 @@ from omg_trial.learning import NO_MEMORY, Trainer, model_digest
 from omg_trial.log.database import Database
 from omg_trial.log.events import Event, canonical, verified
 from omg_trial.log.machine import TOLERANCE, machine
-from omg_trial.people.participants import Participant
+from omg_trial.people.participants import CONTROL, Participant
 from omg_trial.rules import moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
@@ -38,6 +38,8 @@ class Replay:
         self.trainer = Trainer(trial)
         self.agent: ModelAgent = trial.agent()
         self.policies = self.decisions = self.versions = 0
+        self.only_drawn = 0
+        """Decisions of which only the draw is compared: the person was erased, or nobody knows why planning failed."""
         self.fallbacks: collections.Counter[str] = collections.Counter()
         """Decisions whose policy was not a fresh plan, by its source and cause."""
         self.gone: collections.Counter[str] = collections.Counter()
@@ -118,6 +120,8 @@ class Replay:
             self._differ(event, f"another policy ({body['source']})")
         if self.known and not body["person"].startswith(ALIAS):
             self._check_allowance(event, again)
+        if (body["source"] == PolicySource.CONTROL) != (body["arm"] == CONTROL):
+            self._differ(event, f"the source {body['source']} in the arm {body['arm']}")
         if body["version"] != self.state.version.number:
             self._differ(event, f"version {body['version']}, in use was {self.state.version.number}")
 
@@ -140,7 +144,8 @@ class Replay:
             self._differ(event, "the step was decided before")
         erased, replanned = record.person.startswith(ALIAS), trial.replan and body["drawn"] is not None
         if erased or (replanned and not (self.known and body["cause"] is None)):
-            # Why planning failed then is unknown, or the context or zone is gone: only the draw is compared.
+            # Why planning failed then is unknown, or the context or zone is gone.
+            self.only_drawn += 1
             number = uniform(self.state.secret, record.person, record.occasion, body["step"])
             drawn = None if body["drawn"] is None else draw_index(np.array(body["probabilities"]), number)
             again: dict[str, Any] = {"drawn": drawn}

@@ -129,7 +129,7 @@ class Tokens:
             if len(kept) < len(before) or new:
                 with whole_file(self.path) as file:
                     os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))  # for its owner alone, whatever the umask
-                    file.write_text("".join(f"{each.model_dump_json()}\n" for each in (*kept, *new)))
+                    file.write_text("".join(f"{each.model_dump_json()}\n" for each in (*kept, *new)), encoding="utf-8")
                     file.chmod(0o600)
         return len(before) - len(kept)
 

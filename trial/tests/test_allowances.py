@@ -103,6 +103,25 @@ def test_an_allowance_is_signed():
     assert moment(told["allowance"]["until"]).isoformat() == "2026-11-08T23:00:00+00:00"  # Monday in Berlin
 
 
+def test_an_action_that_is_paused_for_a_step_leaves_the_limits_of_the_others():
+    """Other actions are then drawn than the allowance has counted; what it grants later must not come on top."""
+    text = LIMITED.replace("call = 2", "call = 1").replace("mean_per_week = { reminder = 3.0 }\n", "")
+    text = text.replace("decisions_per_week = 12\n", "").replace(
+        '"nothing", "reminder", "call"', '"reminder", "call", "nothing"'
+    )
+    at, had = desk(text=text), []
+    for number in range(60):
+        episode = opened(at, f"p{number}")["episode"]
+        at.call("pause", {"action": "reminder", "cause": "wrong texts"})
+        at.call("decide", {"episode": episode, "step": 0, "state": "took it"})
+        at.call("resume", {"action": "reminder", "cause": "mended"})
+        for step in range(1, 6):
+            at.call("decide", {"episode": episode, "step": step, "state": "took it"})
+        had.append([step.choice.action for step in at.state.episodes[episode].steps()].count(1))
+    assert (min(had), max(had)) == (0, 1)
+    assert replay(at.trial, at.store.read()).differences == []
+
+
 def test_a_step_to_which_an_allowance_leaves_one_action_is_no_decision():
     """As without one: available is a step at which two actions are open, and each of these has the floor."""
     both = LIMITED.replace("{ call = 2 }", "{ call = 1, reminder = 1 }").replace("week = 12", "week = 6")

@@ -6,11 +6,11 @@ import math
 import httpx
 import pytest
 
-from omg_trial.client import Client, OlderLogError, RefusedError, UnreachableError
+from omg_trial.client import Client, OlderLogError, RefusedError, UnreachableError, outbox
 from omg_trial.client.outbox import Outbox
 from omg_trial.log.database import Database
 from trial.tests.network import ADDRESS, ANSWER_LOST, LOST, wired
-from trial.tests.trials import desk, person
+from trial.tests.trials import Clock, desk, person
 
 QUICK = 0.05
 """Too little patience for a second attempt."""
@@ -104,6 +104,26 @@ def test_without_a_network_the_table_decides_as_the_service_would_have(line, at,
         assert after["action"] == after["drawn"] == at.trial.actions.index(before["action"])
         assert after["probability"] == before["probability"]
     assert at.state.episodes[episode].outcomes[1].reward == 0.0
+
+
+def test_what_was_done_on_the_last_day_counts_for_that_day_whenever_it_is_told(tmp_path, monkeypatch):
+    """Nothing may be decided any more when there is a network again; but it was decided in time."""
+    clock = Clock()
+    monkeypatch.setattr(outbox, "_now", clock)
+    at = desk(clock=clock)
+    at.call("enrol", {"person": "p1", "consent_to": "2026-11-02"})
+    with wired(tmp_path, at=at) as line, made(line) as client:
+        episode = client.open("p1", person(1))["episode"]
+        line[0].faults += [LOST] * 2
+        offline = client.decide(episode, 0, "took it")
+        clock.forward(minutes=1)
+        assert client.decide(episode, 0, "took it") == offline  # asked again: it is told once
+        clock.forward(days=2)
+        assert (client.send(), client.refused()) == (1, [])
+        with pytest.raises(RefusedError, match="the consent ended"):
+            client.decide(episode, 1, "took it")
+    [body] = decided(at)
+    assert (body["probability"], body["local"][:16]) == (offline["probability"], "2026-11-02T10:00")
 
 
 def test_a_decision_that_was_made_but_not_heard_is_the_one_that_the_table_has(line, at):

@@ -449,7 +449,7 @@ def test_replays_are_equal_to_the_bit_and_a_change_is_found(replan):
     before, forged = FIRST_HASH, []
     for event in events:  # by somebody who has the key file, and chains anew
         text, called = changed if event.number == place + 1 else event.text, event.request.rpartition(":")[0]
-        forged.append(dataclasses.replace(event, text=text, request=called).marked().chained(before))
+        forged.append(dataclasses.replace(event, text=text, request=called).marked(before).chained(before))
         before = forged[-1].hash
     assert f"event {place + 1} (decided): other probabilities" in replay(at.trial, forged).differences
 

@@ -148,6 +148,8 @@ def test_nothing_yet_is_an_empty_table(tmp_path):
     at = desk()
     file, _ = write_decisions(at.trial, at.store.read(), tmp_path / "x.parquet")
     assert len(pandas.read_parquet(file)) == len(live_log(at.trial, at.store.read())) == 0
+    with pytest.raises(ValueError, match="there is no decision yet"):
+        lifejacket_table(at.trial, decisions(at.trial, at.store.read()))
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), 10**309])

@@ -33,8 +33,8 @@ def forged(events, number, **fields):
     for event in events:
         if event.number == number:
             event = dataclasses.replace(event, **fields)
-        event = dataclasses.replace(event, request=(event.request or "").rpartition(":")[0] or None).marked()
-        event = event.chained(before)
+        event = dataclasses.replace(event, request=(event.request or "").rpartition(":")[0] or None)
+        event = event.marked(before).chained(before)
         before = event.hash
         yield event
 

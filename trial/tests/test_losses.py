@@ -7,6 +7,7 @@ import pytest
 
 import omg_cmdp as omg
 from omg_trial.desk import Desk
+from omg_trial.export import live_log
 from omg_trial.log.database import Database
 from omg_trial.replay import replay
 from omg_trial.trial_file import EXAMPLE, Trial
@@ -23,11 +24,11 @@ def begun():
     return desk, clock, Process(clock)
 
 
-def played(desk, person, action=None):
+def played(desk, person, action=None, first=0):
     """Play an episode to its end, and return its policy and its path."""
     trial = desk.trial
     opened = json.loads(desk.call("open", {"person": person, "context": trial.labels[0]}).text)
-    state, states, actions, rewards = trial.states[0], [0], [], []
+    state, states, actions, rewards = trial.states[first], [first], [], []
     for step in range(trial.space.horizon):
         more = {} if action is None else {"action": action}
         told = json.loads(
@@ -76,6 +77,21 @@ def test_who_withdraws_was_never_there_and_other_actions_count_in_full():
     judged = losses(watch(desk, process))
     assert judged.episodes == 3
     assert judged.total <= after.total + desk.trial.space.horizon
+
+
+def test_an_episode_that_began_in_an_impossible_state_stops_nothing():
+    """An app may say any state: no model has such an episode, and so all of it may have been lost."""
+    desk, _, process = begun()
+    for number, first in enumerate((0, 1, 0)):
+        played(desk, f"p{number}", first=first)
+    assert not desk.trial.space.start[1]
+    found = losses(watch(desk, process))
+    assert found.episodes == 3
+    assert found.total > desk.trial.space.horizon
+    assert overview(watch(desk, process))["lost"].startswith("With 95% confidence the 3 closed episodes lost")
+    watched = LossWatch(desk.trial)
+    assert watched.conclude(replay(desk.trial, map(watched.follow, desk.store.read())).state) == found
+    assert len(live_log(desk.trial, desk.store.read())) == 2
 
 
 def test_where_nothing_can_be_said_the_page_says_why():

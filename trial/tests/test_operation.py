@@ -12,10 +12,10 @@ from omg_trial import desk as desks
 from omg_trial import replay as replays
 from omg_trial.cli import app
 from omg_trial.desk import Desk
-from omg_trial.log.database import Database
+from omg_trial.log.database import Database, InUseError
 from omg_trial.log.events import BrokenChainError
 from omg_trial.operation import copies
-from omg_trial.operation.copies import Follower, SourceError
+from omg_trial.operation.copies import Follower, SourceError, copy_log
 from omg_trial.replay import replay
 from omg_trial.tokens import Tokens
 from omg_trial.web.server import serving
@@ -193,6 +193,23 @@ def test_a_restored_copy_is_computed_again_and_can_be_served(database, tmp_path)
         called("restore", tmp_path / "copy.db", tmp_path / "other.db", "--keys", tmp_path / "new.keys").exit_code == 1
     )
     assert not (tmp_path / "other.db").exists()
+
+
+def test_a_copy_that_is_served_beside_the_trial_needs_keys_of_its_own(tmp_path):
+    """A drill that writes to the trial's own keys would stop the trial, or destroy a key that it needs."""
+    file, copy, keys = (tmp_path / f"trial.{ending}" for ending in ("db", "copy", "keys"))
+    for new in (True, False):
+        with contextlib.closing(Database(file)) as store:
+            at = Desk(trial(), store, new=new)
+            at.call("enrol", {"person": "anna"})
+            copy.unlink(missing_ok=True)
+            copy_log(str(file), copy)
+            with pytest.raises(InUseError, match=r"the key file .* is in use by another process"):
+                Database(copy, keys=keys)
+            with contextlib.closing(Database(copy, keys=keys, writing=False)) as drill:
+                assert [event.body["person"] for event in drill.read() if event.kind == "enrolled"][-1] == "anna"
+            at.call("enrol", {"person": "berta"})
+    Database(copy, keys=keys).close()  # nobody serves the trial
 
 
 def test_an_upgrade_is_refused_if_the_software_computes_something_else(database, monkeypatch):

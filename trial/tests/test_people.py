@@ -434,6 +434,20 @@ def test_an_action_that_is_stopped_is_drawn_no_more():
     sound(at)
 
 
+def test_an_action_that_is_taken_without_a_draw_cannot_be_stopped():
+    """It would be taken all the same, at night for example: the team is told, and stops the trial if it must."""
+    window = '[window]\nbegin = "08:00"\nend = "21:00"\noutside = "nothing"\n'
+    for name in ("unavailable", "paused"):
+        at = desk(text=TEXT.replace("[actions]", f'[actions]\n{name} = "nothing"'))
+        with pytest.raises(Refusal, match="without a draw"):
+            at.call("stop", {"action": "nothing", "cause": "x"})
+    at = desk(window)
+    for call in ("pause", "stop"):
+        with pytest.raises(Refusal, match="without a draw"):
+            at.call(call, {"action": "nothing", "cause": "x"})
+    at.call("stop", {"action": "call", "cause": "x"})
+
+
 def test_a_model_waits_until_it_is_published():
     clock = Clock()
     at = desk('[learning]\npublish = "by hand"\n', clock=clock)

@@ -4,10 +4,12 @@ import ast
 import contextlib
 import dataclasses
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from typer.testing import CliRunner
@@ -15,6 +17,8 @@ from typer.testing import CliRunner
 from omg_trial import learning, verify
 from omg_trial import replay as replays
 from omg_trial.cli import app
+from omg_trial.cli.commands import show_replay
+from omg_trial.decisions import ChosenPolicy, PolicySource
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
 from omg_trial.log.events import FIRST_HASH, BrokenChainError, canonical
@@ -49,6 +53,68 @@ def forged(path, number, change):
             before = event.hash
             row = (event.kind, event.text, event.key, event.request, event.answer, event.hash, event.number)
             file.execute("UPDATE events SET kind=?, body=?, key=?, request=?, answer=?, hash=? WHERE number=?", row)
+
+
+def test_what_was_not_computed_again_is_not_said_to_be(capsys):
+    at = desk()
+    for name in ("anna", "berta"):
+        number = json.loads(at.call("open", {"person": name, "context": {"age": 50}}).text)["episode"]
+        at.call("decide", {"episode": number, "step": 0, "state": "took it"})
+    at.call("erase", {"person": "anna", "cause": "asked for"})
+    show_replay(replays.replay(at.trial, at.store.read()))
+    told = capsys.readouterr().out
+    assert "1 policy, 1 decision, 0 models computed again." in told
+    assert "Of 1 decision more only the draw was compared" in told
+    assert "All else is equal" in told
+
+
+def test_a_source_that_is_not_of_the_arm_is_a_difference():
+    at = desk()
+    fixed = ChosenPolicy(PolicySource.CONTROL, None, at.trial.fixed_policy())
+    with mock.patch("omg_trial.handlers.episodes.choose_policy", return_value=fixed):
+        at.call("open", {"person": "anna", "context": {"age": 50}})
+    assert replays.replay(at.trial, at.store.read()).differences == [
+        "event 3 (opened): the source control in the arm learning"
+    ]
+
+
+def test_an_event_of_another_copy_that_went_on_has_no_mark_here(tmp_path):
+    """After a backup was restored there are two logs of one secret: whoever has both cannot mix them."""
+    path, older = tmp_path / "trial.db", tmp_path / "older"
+    events = []
+    for reward in (0.0, 1.0):
+        with contextlib.closing(Database(path)) as store:
+            at = Desk(trial(), store, clock=Clock())
+            if not older.exists():
+                number = json.loads(at.call("open", {"person": "p1", "context": {"age": 50}}).text)["episode"]
+        if not older.exists():
+            shutil.copy(path, older)
+        shutil.copy(older, path)
+        with contextlib.closing(Database(path)) as store:
+            at = Desk(trial(), store, clock=Clock())
+            for step in (0, 1):
+                at.call("report", {"episode": number, "step": step, "reward": reward})
+            events.append(list(store.read()))
+    assert [len(each) for each in events] == [6, 6]
+    forged(path, 6, lambda _: events[0][5])
+    done = called("verify", path)
+    assert (done.exit_code, "event 6 (reported): it is not what the service has written" in done.output) == (1, True)
+    done = called("replay", path)
+    assert (done.exit_code, "event 6 is not what the service has written" in done.output) == (1, True)
+
+
+def test_the_marks_of_the_first_versions_are_read(tmp_path):
+    at, before, old = desk(), FIRST_HASH, []
+    at.call("open", {"person": "p1", "context": {"age": 50}})
+    for event in at.store.read():
+        request = event.request.rpartition(":")[0]
+        fields = (str(event.number), event.time, event.kind, event.text, event.key or "", request, event.answer or "")
+        mark = at.store.keys.mark("event", *fields)
+        old.append(dataclasses.replace(event, request=f"{request}:{mark}").chained(before))
+        before = old[-1].hash
+    assert replays.replay(at.trial, old).differences == []
+    keys = {"secret": at.store.keys.secret.encode()}
+    assert verify.verify([event.row for event in old], keys=keys).problems == []
 
 
 def body_with(**changes):

@@ -20,7 +20,7 @@ from omg_trial.watching.view import TrialView
 from omg_trial.web.app import make_app
 from trial.tests.network import ADDRESS, Wire
 from trial.tests.test_watching import Scene, contradiction
-from trial.tests.trials import TEXT, desk, person
+from trial.tests.trials import TEXT, Clock, desk, person
 
 HOSTILE = "<img src=x onerror=\"document.title='pwned'\">/../'; DROP TABLE events; --"
 
@@ -177,6 +177,30 @@ def test_a_blinded_reader_cannot_tell_arms_or_draws_apart():
     certificates = [history(at, each)["episodes"][0]["certificate"] for each in ("anna", "cora")]
     assert [each is None for each in certificates] == [True, False]
     assert told("anna") == told("berta") == told("cora")
+
+
+def test_two_trials_that_differ_in_arms_alone_look_the_same_to_a_blinded_reader():
+    """Nothing is learned from the control group: whoever counts what was learned, or what was not, knows the arms."""
+
+    def told(*control):
+        clock, names = Clock(), ("anna", "berta", "cora")
+        at = desk("[people]\narms = 'given'\n[learning]\npublish = 'by hand'\n", clock=clock)
+        for name in names:
+            at.call("enrol", {"person": name, "arm": "control" if name in control else "learning"})
+            clock.forward(hours=1)
+            number = json.loads(at.call("open", {"person": name, "context": person(1)}).text)["episode"]
+            at.call("decide", {"episode": number, "step": 0, "state": "took it"})
+            at.call("report", {"episode": number, "step": 0, "reward": 1.0, "next_state": "took it"})
+            at.call("close", {"episode": number})
+            at.call("learn", {})
+            at.learn_here()
+        clock.forward(days=8)
+        found = overview(watch(at, Process(clock)), blinded=True)
+        of_machine = {"memory", "disk"}
+        found |= {"hash": None, "checks": [each for each in found["checks"] if each["check"] not in of_machine]}
+        return [found, *(history(at, name, blinded=True) for name in names)]
+
+    assert told("anna") == told("berta") == told("anna", "cora")
 
 
 def test_a_persons_week_is_counted_by_the_names_of_actions(scene):

@@ -438,3 +438,13 @@ def test_the_guide_tells_every_check_and_every_default():
     assert re.findall(r"^\| ([a-z ]+) \| (?!not green)", guide, re.MULTILINE) == list(CHECKS)
     told = {name: float(value) for name, value in re.findall(r"`(\w+) = ([\d.]+)`", guide)}
     assert told == trial().watch.model_dump()
+
+
+def test_a_check_that_fails_silences_no_other(monkeypatch):
+    monkeypatch.setitem(CHECKS, "gaps", lambda view: 1 / 0)
+    scene = Scene()
+    view = TrialView.of(scene.desk.trial, scene.desk.state, scene.clock(), scene.process)
+    found = {each.check: each for each in findings(view)}
+    assert found.keys() == CHECKS.keys()
+    assert found["gaps"].severity == "red"
+    assert found["gaps"].message.startswith("the check itself failed: ZeroDivisionError")

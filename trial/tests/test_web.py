@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -188,6 +189,25 @@ def test_processes_that_change_the_tokens_take_turns(tmp_path):
         each.communicate()
     assert [each.returncode for each in those] == 6 * [0]
     assert sorted(each.name for each in tokens.all()) == [*(f"new {each}" for each in range(6)), "old 6", "old 7"]
+
+
+def test_a_file_of_tokens_that_cannot_be_read_for_a_moment_locks_nobody_out(site, tmp_path, monkeypatch):
+    """Nor does a change meanwhile take back all others."""
+    tokens = Tokens(tmp_path / "other")
+    made = tokens.add("app", "the app")
+    for method in ("stat", "read_text"):
+        again = Tokens(tokens.path)
+        with monkeypatch.context() as broken:
+            broken.setattr(f"pathlib.Path.{method}", mock.Mock(side_effect=OSError(5, "input/output error")))
+            with pytest.raises(OSError, match="input/output"):
+                again.find(made)
+            with pytest.raises(OSError, match="input/output"):
+                again.add("app", "another")
+        assert again.find(made).name == "the app"
+    monkeypatch.setattr(Tokens, "find", mock.Mock(side_effect=OSError(5, "input/output error")))
+    refused = site.post("/v1/episodes", BODIES["/v1/episodes"])
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert "the file of tokens cannot be read" in refused.json()["error"]
 
 
 def test_a_phone_without_a_person_is_nobodys(tmp_path):

@@ -197,8 +197,13 @@ def show_replay(found: Replay) -> None:
     from omg_trial.log.machine import TOLERANCE
     from omg_trial.trial_file.explain import counted
 
-    counts = f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions, 'decision')}"
+    counts = (
+        f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions - found.only_drawn, 'decision')}"
+    )
     typer.echo(f"{found.state.number} events: {counts}, {counted(found.versions, 'model')} computed again.")
+    if found.only_drawn:
+        why = "the people were erased, or nobody knows any more why planning failed"
+        typer.echo(f"Of {counted(found.only_drawn, 'decision')} more only the draw was compared: {why}.")
     for source, count in found.fallbacks.items():
         typer.echo(f"{counted(count, 'decision')} without a fresh plan: {source}.")
     typer.echo(f"Head: {found.state.number}:{found.state.hash}")
@@ -211,7 +216,7 @@ def show_replay(found: Replay) -> None:
         policies = counted(found.gone["policies"], "policy", "policies")
         gone = ", ".join(policies if name == "policies" else name for name in found.gone)
         typer.echo(f"Not computed again, as people were erased whose data they need: {gone}.")
-    if found.gone and found.bits:
+    if (found.gone or found.only_drawn) and found.bits:
         typer.echo("All else is equal to the log, bit for bit.")
     elif found.bits:
         typer.echo("Equal to the log, bit for bit.")

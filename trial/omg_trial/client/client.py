@@ -108,8 +108,9 @@ class Client:
     def open(self, person: str, context: Any, occasion: str | None = None, *, available: bool = True) -> dict[str, Any]:
         """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode.
 
-        `occasion` names the decision point, such as a date: it exists once for each person, whoever opens it.
-        For somebody who is not `available`, nothing is drawn in the whole episode.
+        `occasion` names the decision point, such as a date: it exists once for each person, whoever opens it. If the
+        service or another phone has closed the episode, its calls are refused with 409: `close` it here too. For
+        somebody who is not `available`, nothing is drawn in the whole episode.
         """
         with self._lock:
             # On disk before it is sent: after a crash the same call has the same key, and opens no second episode.
@@ -155,7 +156,8 @@ class Client:
                     raise
                 decided, proof = known
                 # The service would draw the same; if it had heard the first call, it gives the same answer to this one.
-                self._outbox.call(path, {**body, "action": decided["action"], **proof}, waits=True)
+                if not self._outbox.tells(path, step, state):
+                    self._outbox.call(path, {**body, "action": decided["action"], **proof}, waits=True)
             self._outbox.done(call)
             return decided
 

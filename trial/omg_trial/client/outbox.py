@@ -106,7 +106,7 @@ class Outbox:
     def known_decision(self, episode: int, step: int, state: str) -> tuple[dict[str, Any], dict[str, str]] | None:
         """Return the decision that the service would make, from the table with which the episode was opened.
 
-        With it comes what shows that it could be made without a network: the signature of the allowance, and the time.
+        With it comes what shows that it could be made without a network: the time, and the signature of an allowance.
         """
         row = self._file.execute("SELECT opened FROM episodes WHERE episode = ?", (episode,)).fetchone()
         try:
@@ -114,6 +114,11 @@ class Outbox:
         except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             wrong = f"the answer by which episode {episode} was opened is none of a service of this version"
             raise ValueError(f"{wrong} ({type(error).__name__}: {error!s:.60})") from None
+
+    def tells(self, path: str, step: int, state: str) -> bool:
+        """Return whether a decision of this step and state waits already."""
+        rows = self._file.execute("SELECT body FROM calls WHERE path = ? AND waits AND refusal IS NULL", (path,))
+        return any((body["step"], body["state"]) == (step, state) for body in (_body(text) for (text,) in rows))
 
     def keep(self, opened: dict[str, Any], call: QueuedCall) -> None:
         """Keep how an episode was opened, and the call: made again while the episode is under way, it is the same."""
@@ -148,13 +153,14 @@ class Outbox:
 def _decision(
     opened: dict[str, Any], episode: int, step: int, state: str
 ) -> tuple[dict[str, Any], dict[str, str]] | None:
-    now, allowance, proof = _now(), opened["allowance"], dict[str, str]()
+    now, allowance = _now(), opened["allowance"]
+    proof = {"device_time": now.isoformat()}
     if opened["drawn"] is None or state not in opened["states"] or not 0 <= step < opened["horizon"]:
         return None
     if allowance is not None:
         if now >= datetime.datetime.fromisoformat(allowance["until"]):
             return None
-        proof = {"device_time": now.isoformat(), "allowance": allowance["signature"]}
+        proof["allowance"] = allowance["signature"]
     place = opened["states"].index(state)
     action = opened["drawn"][step][place]
     probability = opened["policy"][step][place][opened["actions"].index(action)]

@@ -95,6 +95,8 @@ def lifejacket_table(trial: Trial, table: pandas.DataFrame, treatments: Collecti
     import pandas
 
     rows = _drawn(trial, table, treatments).sort_values("time", kind="stable")
+    if rows.empty:
+        raise ValueError("there is no decision yet of anybody who has stayed in the trial")
     local = pandas.to_datetime(rows["time"], utc=True, format="ISO8601").dt.tz_convert(trial.zone.key).dt.normalize()
     day = (local.dt.tz_localize(None) - local.dt.tz_localize(None).min()).dt.days
     place = rows.groupby([rows["id"], day]).cumcount()

@@ -101,8 +101,12 @@ def handle_pause(at: DecisionInputs, call: calls.Pause, _: None) -> Handled:
 
 
 def _check_left(at: DecisionInputs, action: int) -> None:
-    """Refuse to close an action without which a state has none, or none without a weekly limit."""
+    """Refuse to close an action without which a state has none, or none without a weekly limit; or one never drawn."""
     trial = at.trial
+    outside = None if trial.window is None else trial.actions.index(trial.window.outside)
+    if action in (outside, trial.unavailable, trial.paused):
+        when = "outside the window, during a pause, or for somebody who is not available"
+        raise Refusal(409, f"`action`: the trial file takes it without a draw, {when}; stop the whole trial instead")
     left = trial.space.admissible.copy()
     left[:, [action, *at.state.halted_actions, *trial.limits.capped]] = False
     for state, row in zip(trial.states, left, strict=True):

@@ -87,7 +87,7 @@ class Database:
         self.folder = Path(self._file).absolute().parent if self._file else Path()
         """A folder on the disk that must not be full."""
         self._connection: sql.Connection | None = None
-        self._lock: filelock.BaseFileLock | None = None
+        self._locks: list[filelock.BaseFileLock] = []
         self._forgotten: weakref.finalize[[], Database]  # closes the file of an object that nobody has closed
         # No pool: one connection holds the lock, and a lost one must not come back by itself.
         # Threads share it, one after the other: a reader must not roll back what another one is about to commit.
@@ -112,7 +112,7 @@ class Database:
                 self._connection = self._engine.connect()
                 self._forgotten = weakref.finalize(self, self._connection.close)
                 if self.writing:
-                    self._take_lock(self._connection)
+                    self._take_locks(self._connection)
                     SCHEMA.create_all(self._connection)
                     self._connection.commit()
                     self._check_safe(self._connection)
@@ -128,8 +128,11 @@ class Database:
         """Make the secret of a trial that is founded here."""
         if self._is_server and self.keys.path is None:
             raise ValueError("name a file for the keys of the trial (--keys, `keys`): they are not kept on a server")
+        is_new = not self.keys.secret
         with _writing_key_file():
             self.keys.found()
+        if is_new and self.keys.path is not None:
+            self._take_lock("key file", self.keys.path)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -140,9 +143,8 @@ class Database:
                     self._connection.invalidate()
                     self._connection.close()
                 self._connection = None
-            if self._lock is not None:
-                self._lock.release(force=True)
-                self._lock = None
+            while self._locks:
+                self._locks.pop().release(force=True)
 
     def read(self, after: int = 0) -> Iterator[Event]:
         """Yield the events after one with this number, in order; `verified` shows whether they are as written."""
@@ -237,22 +239,24 @@ class Database:
                 self.close()
                 raise StoreError(f"the database does not answer: {_reason(error)}") from None
 
-    def _take_lock(self, connection: sql.Connection) -> None:
-        """Take the lock, which the system releases when the process ends, however it ends."""
-        locked: Any = True
-        if self._file is not None:
-            # Not of a thread: the service's own thread reopens what another one has opened.
-            # Beside the file itself, also if a symbolic link leads to it.
-            self._lock = filelock.FileLock(
-                f"{Path(self._file).resolve()}.lock", timeout=0, mode=0o600, thread_local=False
-            )
-            with contextlib.suppress(filelock.Timeout):
-                self._lock.acquire()
-            locked = self._lock.is_locked
-        elif self._is_server:
-            locked = connection.execute(sql.text(f"SELECT pg_try_advisory_lock({LOCK})")).scalar()
-        if not locked:
+    def _take_locks(self, connection: sql.Connection) -> None:
+        """Take the locks, which the system releases when the process ends, however it ends."""
+        if self._is_server and not connection.execute(sql.text(f"SELECT pg_try_advisory_lock({LOCK})")).scalar():
             raise InUseError(f"the database {self.url.database} is in use by another process")
+        if self._file is not None:
+            self._take_lock("database", Path(self._file))
+        if self.keys.secret and self.keys.path is not None:  # a copy of the log may be served beside it, to try it out
+            self._take_lock("key file", self.keys.path)
+
+    def _take_lock(self, what: str, path: Path) -> None:
+        # Not of a thread: the service's own thread reopens what another one has opened.
+        # Beside the file itself, also if a symbolic link leads to it.
+        lock = filelock.FileLock(f"{path.resolve()}.lock", timeout=0, mode=0o600, thread_local=False)
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            raise InUseError(f"the {what} {path} is in use by another process") from None
+        self._locks.append(lock)
 
 
 @contextlib.contextmanager

@@ -111,24 +111,29 @@ class Event:
         """NUMBER:HASH. A log that has this event has all that was before it."""
         return f"{self.number}:{self.hash}"
 
-    def marked(self) -> Event:
-        """Return the event with the mark of the service, an HMAC of all fields before the hash under the secret."""
-        return dataclasses.replace(self, request=f"{self.request or ''}:{self._mark(self.request or '')}")
+    def marked(self, before: str) -> Event:
+        """Return the event with the mark of the service after one with the hash `before`.
 
-    def _mark(self, called: str) -> str:
+        It is the HMAC under the secret of all fields before the hash, and of `before`: an event of another copy of the
+        log that went on by itself, as after a backup was restored, has a mark too, but not here.
+        """
+        return dataclasses.replace(self, request=f"{self.request or ''}:{self._mark(self.request or '', before)}")
+
+    def _mark(self, called: str, *before: str) -> str:
         assert self.ring is not None
         texts = (str(self.number), self.time, self.kind, self.text, self.key or "", called, self.answer or "")
-        return self.ring.mark("event", *texts)
+        return self.ring.mark("event", *texts, *before)
 
-    def check_mark(self) -> None:
-        """Raise if there is a key file, and somebody without it has written the event."""
+    def check_mark(self, before: str) -> None:
+        """Raise if there is a key file, and somebody without it has written the event after one with this hash."""
         if self.ring is None or not self.ring.secret:
             return
         # `body` refuses a key file of another trial, too; and nobody reads on in another format.
         if self.kind == "founded" and self.body.get("format") != FORMAT:
             return
         called, _, written = (self.request or "").rpartition(":")
-        if not hmac.compare_digest(written.encode(), self._mark(called).encode()):
+        marks = (self._mark(called, *place) for place in ((before,), ()))  # first versions left out the hash before
+        if not any(hmac.compare_digest(written.encode(), mark.encode()) for mark in marks):
             raise BrokenChainError(f"event {self.number} is not what the service has written")
 
     def chained(self, before: str) -> Event:
@@ -207,8 +212,9 @@ def verified(events: Iterable[Event], before: str = FIRST_HASH, number: int = 0)
     """
     for event in events_in(events):
         number += 1
-        before = check_link(before, number, event.row)
-        event.check_mark()
+        after = check_link(before, number, event.row)
+        event.check_mark(before)
+        before = after
         yield event
 
 

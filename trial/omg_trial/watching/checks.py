@@ -9,8 +9,9 @@ import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
+from omg_trial.log.traces import trace
 from omg_trial.watching import decisions, outcomes, system
-from omg_trial.watching.verdicts import Verdict
+from omg_trial.watching.verdicts import RED, Verdict
 from omg_trial.watching.view import TrialView
 
 CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
@@ -32,4 +33,11 @@ class Finding(NamedTuple):
 
 def findings(view: TrialView) -> list[Finding]:
     """Return the results of all checks."""
-    return [Finding(name, *check(view)) for name, check in CHECKS.items()]
+    return [Finding(name, *_look(check, view)) for name, check in CHECKS.items()]
+
+
+def _look(check: Callable[[TrialView], Verdict], view: TrialView) -> Verdict:
+    try:
+        return check(view)
+    except Exception as error:  # it must not silence the others, and the alerts with them
+        return RED, f"the check itself failed: {trace(error)}"

@@ -2,8 +2,9 @@
 
 The policy of an episode is in its event "opened"; when the episode is closed, the models that its predecessors have not
 refuted say what that policy can have cost (docs/ceiling.md). Any time will do for that, as the truth is plausible at
-all times. An episode in which the app did something else counts as if all of it had been lost. Outcomes that come after
-an episode was closed, and rewards that the trial file puts in the place of missing ones, are not learned from.
+all times. An episode in which the app did something else, or which began in an impossible state, counts as if all of it
+had been lost. Outcomes that come after an episode was closed, and rewards that the trial file puts in the place of
+missing ones, are not learned from.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ class LossWatch:
         """Return what an episode lost at most, and the share of it that is settled; learn from it."""
         low, high = self.trial.reward_range
         most, settled = self.trial.space.horizon * (high - low), 0.0
-        if not self.trial.steps_may_differ:  # else nothing can be said, and nothing is computed
+        # With rules nothing can be said, and nothing is computed. No model knows an episode that began elsewhere.
+        if not self.trial.steps_may_differ and self.trial.space.start[path.states[0]]:
             if followed:
                 lost = self._ceiling.loss(path.context, policy)
                 most, settled = min(most, lost.most), lost.settled

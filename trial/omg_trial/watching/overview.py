@@ -33,7 +33,7 @@ _OUTCOMES = ("budgets", "rewards", "lost")
 _CHECKED = ("checks", "incidents")
 _SAID = (
     *("consent", "device clocks", "abandoned openings", "gaps", "repeated decisions", "expected decisions"),
-    *("overdue rewards", "unmatched outcomes", "contradictory states", "support", "roster", "learning late"),
+    *("overdue rewards", "unmatched outcomes", "contradictory states", "support", "roster"),
     *("clock", "store", "restored log", "unauthorised calls", "memory", "disk", "alerts"),
 )
 """Checks whose sentences a blinded reader sees; of the others, the colour."""
@@ -96,7 +96,9 @@ def _blind(found: dict[str, Any]) -> dict[str, Any]:
         "under_way": [_only(_OF_EPISODE, each) for each in found["under_way"]],
         "overdue": [_only(_OF_OVERDUE, each) for each in found["overdue"]],
         "days": [{name: each[name] for name in _OF_DAY} for each in found["days"]],
-        "versions": [_unsaid(each) for each in found["versions"]],
+        # The episodes that were learned from are of one arm: a count of them, before and after one is closed, tells it.
+        "versions": [{**each, "cause": each["cause"] and _UNSAID, "episodes": None} for each in found["versions"]],
+        "waiting": found["waiting"] and {**found["waiting"], "episodes": None},
     }
 
 

@@ -67,7 +67,10 @@ export class Client {
     return new Client(url.replace(/\/$/, ""), token, outbox, patience, options.timeout ?? patience, send);
   }
 
-  /** Begin an episode; this needs a network. Until it is closed, the same call returns the same episode. */
+  /**
+   * Begin an episode; this needs a network. Until it is closed, the same call returns the same episode. If the service or
+   * another phone has closed it, its calls are refused with 409: `close` it here too.
+   */
   open(call: Open): Promise<Opened> {
     return this.inTurn(async () => {
       // In the store before it is sent: after a crash the same call has the same key, and opens no second episode.
@@ -95,8 +98,8 @@ export class Client {
         if (known === null) throw error;
         // The service would draw the same; if it had heard the first call, it gives the same answer to this one.
         const allowance = this.outbox.opened(episode)?.allowance;
-        const proof = allowance ? { device_time: new Date().toISOString(), allowance: allowance.signature } : {};
-        await this.outbox.call(path, { ...call, action: known.action, ...proof }, true);
+        const proof = { device_time: new Date().toISOString(), ...call, ...(allowance ? { allowance: allowance.signature } : {}) };
+        if (!this.outbox.tells(path, call)) await this.outbox.call(path, { ...proof, action: known.action }, true);
         decided = known;
       }
       await this.outbox.done(queued);
@@ -192,7 +195,7 @@ export class Client {
 
   /** Send a call until the service answers it. */
   private async answer(call: QueuedCall): Promise<unknown> {
-    const end = Date.now() + 1000 * this.patience;
+    const end = performance.now() + 1000 * this.patience; // whatever the phone's clock is set to meanwhile
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       let cause: string;
       try {
@@ -205,7 +208,7 @@ export class Client {
         if (error instanceof RefusedError) throw error;
         cause = error instanceof Error ? error.name : "no network";
       }
-      if (Date.now() + 1000 * pause > end) throw new UnreachableError(`the service did not answer for ${this.patience} seconds: ${cause}`);
+      if (performance.now() + 1000 * pause > end) throw new UnreachableError(`the service did not answer for ${this.patience} seconds: ${cause}`);
       await new Promise((resolve) => setTimeout(resolve, 1000 * pause));
     }
   }

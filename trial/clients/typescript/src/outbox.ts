@@ -3,7 +3,7 @@
 // It is one text in a store, written before anything is sent. A call keeps its key there until it is answered, through
 // crashes and restarts, and so is one call however often it is sent. What was answered is deleted.
 
-import type { Opened } from "./types.js";
+import type { Decide, Opened } from "./types.js";
 
 /** Where a text survives a restart of the app: localStorage, AsyncStorage of React Native, or `FileStore`. */
 export interface Store {
@@ -67,6 +67,12 @@ export class Outbox {
     this.content.calls.push(made);
     await this.save();
     return made;
+  }
+
+  /** Whether a decision of this step and state waits already. */
+  tells(path: string, { step, state }: Pick<Decide, "step" | "state">): boolean {
+    const same = ({ body }: QueuedCall) => body.step === step && body.state === state;
+    return this.content.calls.some((each) => each.path === path && each.waits && !each.refusal && same(each));
   }
 
   /** The first call that waits for a network. */

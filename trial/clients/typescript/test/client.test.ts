@@ -72,9 +72,13 @@ test("without a network the draws decide as the service would have", async () =>
   assert.equal(offline.event, null);
   assert.equal(await client.report(episode, { step: 0, reward: 1, next_state: "missed it" }), false);
   assert.equal((await client.decide(episode, { step: 1, state: "missed it" })).event, null);
+  network.faults.push("lost");
+  assert.deepEqual(await client.decide(episode, { step: 0, state: "took it" }), offline, "asked again: it is told once");
   const later = await made(0.05, path);
   assert.equal(await later.client.send(), 3);
   assert.deepEqual(later.client.refused(), []);
+  const told = later.network.sent.map((each) => JSON.parse(each.body) as { action?: string; device_time?: string });
+  assert.ok(told.every((each) => each.action === undefined || each.device_time !== undefined), "an action has its time");
   const known = await later.client.decide(episode, { step: 0, state: "took it" });
   assert.deepEqual([known.action, known.probability], [offline.action, offline.probability]);
   assert.ok(known.event !== null);

@@ -73,7 +73,7 @@ export const PAGES = {
       "rolled back to": "in use again, by an administrator",
     })[each.verdict];
     put("versions", table("Versions", ["Version", "When", "Learned from", "What became of it"],
-      told.versions.map((each) => [each.version, time(each.time), count(each.episodes, "episode"), why(each)]), "Nothing was learned yet: version 0 knows nothing."));
+      told.versions.map((each) => [each.version, time(each.time), each.episodes === null ? null : count(each.episodes, "episode"), why(each)]), "Nothing was learned yet: version 0 knows nothing."));
   },
 };
 
