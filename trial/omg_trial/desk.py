@@ -170,8 +170,8 @@ class Desk:
             check_bound(self.inputs(), fields, request.bound)
         person = None if call.name == "erase" else fields.get("person")  # whose key it destroys
         asked, warning = canonical(content), None
-        if person is not None and ring.has_erased(person):  # perhaps by a log of which this is an older copy
-            raise Refusal(410, "the person was erased")
+        if person is not None and ring.has_erased(person) and (key in known or not self.state.has_left(person)):
+            raise Refusal(410, "the person was erased")  # perhaps after this copy of the log was made
         if (event := known.get(key)) is None:
             at = self.inputs()
             kind, body, answer = handle(at, call, target)

@@ -167,14 +167,14 @@ def test_an_allowance_is_for_the_limits_of_one_week_whatever_zone_or_clock_say()
         clock = Clock()
         at, names = desk(text=text, clock=clock), [f"p{number}" for number in range(12)]
 
-        def decide(episode, *steps):
-            for step in steps:
+        def decide(at, episode, steps):
+            for step in range(steps):
                 at.call("decide", {"episode": episode, "step": step, "state": "took it"})
 
         for name in names:
             at.call("enrol", {"person": name, "zone": "Asia/Tokyo"})
             episode = opened(at, name)["episode"]
-            decide(episode, *range(6))
+            decide(at, episode, 6)
             at.call("close", {"episode": episode})
         clock.forward(days=6, hours=7)  # Monday, 1:00 in Tokyo
         told = {name: opened(at, name, occasion="monday") for name in names}
@@ -185,7 +185,7 @@ def test_an_allowance_is_for_the_limits_of_one_week_whatever_zone_or_clock_say()
             clock.forward(hours=-2)
             at = Desk(at.trial, at.store, clock=clock, correct_clock=True)
         for name in names:
-            decide(told[name]["episode"], *range(5))
+            decide(at, told[name]["episode"], 5)
             # What the phone has done by the allowance has the probability with which it was drawn.
             action = told[name]["drawn"][5][0]
             proof = {"allowance": told[name]["allowance"]["signature"], "device_time": clock().isoformat()}
