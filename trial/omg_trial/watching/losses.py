@@ -22,6 +22,7 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.theory.ceiling.ceiling import DELTA, RegretCeiling
 from omg_cmdp.validation import FloatArray
 from omg_trial.desk import Desk
+from omg_trial.keys.marks import ALIAS
 from omg_trial.log.database import DamagedLogError
 from omg_trial.log.events import Event
 from omg_trial.rules import moment
@@ -111,6 +112,8 @@ class LossWatch:
                     self._closed.append((number, time))
                     continue
                 policy, record = self._open.pop(number, None), view.state.episodes.get(number)
+                if record is not None and record.person.startswith(ALIAS):
+                    record = None  # erased after this copy of the log was made: as if they had never been there
                 example = None if record is None else record.example(None)
                 if policy is not None and record is not None and example is not None:
                     path = example.trajectory(view.trial.context(record.context))
