@@ -116,11 +116,13 @@ PROJECTS := pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt
 	$(call install,$(OWN) --no-deps --editable ./library --editable ./lab)
 	touch $@
 
-# The library is installed first, so that its code is compiled while the rest is installed. Tests are collected once here:
-# otherwise each worker would make the bytecode of everything that it imports.
+# The library is installed first, so that its code is compiled while the rest is installed, on both cores. Tests are
+# collected once here: otherwise each worker would make the bytecode of everything that it imports.
+WARM_UP := PYTHONPATH=library:lab .venv/bin/python -m tests.warm_up
 .venv/dev: .venv/pip $(PROJECTS)
 	$(call install,$(OWN) --editable ./library)
-	PYTHONPATH=library:lab .venv/bin/python -m tests.warm_up & \
+	$(WARM_UP) omg_cmdp.agents & \
+	$(WARM_UP) $(addprefix omg_cmdp.,planning oracles runs logs) omg_lab.rivals & \
 	$(call install,$(OWN) ./lab ./trial) && \
 	$(call install,--group dev $(PACKAGES:%=--group %/pyproject.toml:test)) && \
 	$(call install,--no-deps --group lab/pyproject.toml:tables) && \

@@ -1,7 +1,7 @@
-"""`python -m tests.warm_up`: run the examples of library and rivals, which compiles most of what tests call.
+"""`python -m tests.warm_up PACKAGE ...`: run the examples of packages, which compiles most of what tests call.
 
-`make test` does this beside the installation of all else. What examples print is not looked at, and modules whose
-packages are not installed yet are left out: pytest runs the same examples later.
+`make test` does this beside the installation of all else, in two processes. What examples print is not looked at, and
+modules whose packages are not installed yet are left out: pytest runs the same examples later.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import doctest
 import importlib
 import io
 import pkgutil
+import sys
 
 
 def run_examples(name):
@@ -20,6 +21,17 @@ def run_examples(name):
             run_examples(found.name)
 
 
+def explore_within_budgets():
+    """Play two episodes with a budget: no example explores within one."""
+    import omg_cmdp as omg
+    from omg_lab.worlds import Reminders
+
+    world = Reminders()
+    omg.simulate(world, omg.adversaries.IID(world.contexts), omg.OMG.for_world(world), episodes=2)
+
+
 if __name__ == "__main__":
-    for package in ("omg_cmdp", "omg_lab.rivals"):
+    for package in sys.argv[1:]:
         run_examples(package)
+    if "omg_cmdp.agents" in sys.argv:
+        explore_within_budgets()

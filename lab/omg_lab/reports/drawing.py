@@ -129,6 +129,9 @@ def _inline(text: str, name: str, title: str) -> str:
     body = body.replace("xlink:href", "href").replace(INK, "currentColor").replace("DejaVu Sans", "system-ui")
     body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", body)
     body = re.sub(r"(\d\.\d\d)\d+", r"\1", body)  # a hundredth of a point is enough
-    view = re.search(r'viewBox="[^"]*"', body)
-    opening = f'<svg {view[0] if view else ""} role="img" aria-labelledby="{name}-title">'
+    view = re.search(r'viewBox="[\d. ]* ([\d.]+) [\d.]+"', body)
+    width = float(view[1]) if view else 0.0
+    # A wide figure scrolls by itself, rather than become too small to read.
+    least = f' style="min-width: {1.06 * width:.0f}px"' if width > 72.0 * WIDTH else ""
+    opening = f'<svg {view[0] if view else ""}{least} role="img" aria-labelledby="{name}-title">'
     return f'{opening}<title id="{name}-title">{html.escape(title)}</title>' + body[body.index(">") + 1 :].strip()

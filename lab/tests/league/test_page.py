@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from lab.league.page import ASKED, BEGIN, END, PAGE, TABLE, replayed, rivals, store, text, write
 from lab.league.statistics import FEWEST
@@ -80,6 +81,7 @@ def test_a_league_that_is_not_finished_says_so(rng, tmp_path):
         assert "`0123456789`" in written
 
 
+@pytest.mark.slow
 def test_the_page_of_the_guide_is_made_of_the_table_or_claims_nothing():
     page = PAGE.read_text(encoding="utf-8")
     generated = page.split(BEGIN)[1].split(END)[0]

@@ -78,7 +78,7 @@ def draw_advice(advice: Advice, state_names: Sequence[str] = (), action_names: S
     steps = advice.steps[:MOST_STEPS]
     names = table["state"].to_numpy().reshape(len(advice.steps), len(advice.states))[0]
     actions = [str(name) for name in action_names] or [f"action {a}" for a in range(advice.policy.shape[2])]
-    width, height = max(4.2, 1.8 + 0.55 * len(steps)), 1.2 + 0.85 * len(rows) + 0.2 * (len(actions) // 4)
+    width, height = max(4.0, 1.8 + 0.55 * len(steps)), 1.2 + 0.85 * len(rows) + 0.2 * (len(actions) // 4)
     with picture(max(len(rows), 1), width=width, height=height, sharex=True) as (drawn, grid):
         for (axes,), row in zip(grid, rows, strict=True):
             _draw_state(axes, advice, row, len(steps), actions)
@@ -98,7 +98,7 @@ def _draw_state(axes: Any, advice: Advice, row: int, steps: int, actions: Sequen
         axes.bar(range(steps), height, 0.8, below, color=COLOURS[action % len(COLOURS)], alpha=0.8, label=name)
         below += height
     for step in range(steps if advice.sure is not None else 0):
-        axes.text(step, 1.04, f"{advice.sure[step, row]:.0%}", ha="center", va="bottom", fontsize=7.5)  # type: ignore
+        axes.text(step, 1.04, f"{advice.sure[step, row]:.0%}", ha="center", va="bottom", fontsize=8.5)  # type: ignore
     axes.set(ylim=(0, 1.25), yticks=[0, 1], xlim=(-0.6, steps - 0.4))
     axes.grid(visible=False)
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from omg_cmdp.validation import instance_of, one_of, positive_integer, positive_number
+from omg_trial.client.errors import OlderLogError, RefusedError, UnreachableError
 from omg_trial.client.outbox import Outbox, QueuedCall
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
@@ -20,22 +21,6 @@ KEPT_FOR_LATER = (401, 403)
 INVALID, BUSY, FAILED = 422, 429, 500
 STEERING = ("pause", "resume", "stop", "learn", "publish", "roll-back", "withdraw")
 """Calls of administrators."""
-
-
-class RefusedError(ValueError):
-    """The service has refused a call, and will again; `status` is that of HTTP."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class OlderLogError(RefusedError):
-    """The service lacks an event that it had answered with: an older backup was restored, for example."""
-
-
-class UnreachableError(ConnectionError):
-    """The service did not answer. The same call, made again, is the same: it is not done twice."""
 
 
 class Client:
