@@ -22,7 +22,6 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.theory.ceiling.ceiling import DELTA, RegretCeiling
 from omg_cmdp.validation import FloatArray
 from omg_trial.desk import Desk
-from omg_trial.keys.marks import ALIAS
 from omg_trial.log.database import DamagedLogError
 from omg_trial.log.events import Event
 from omg_trial.rules import moment
@@ -112,7 +111,7 @@ class LossWatch:
                     self._closed.append((number, time))
                     continue
                 policy, record = self._open.pop(number, None), view.state.episodes.get(number)
-                if record is not None and record.person.startswith(ALIAS):
+                if record is not None and not record.context:
                     record = None  # erased after this copy of the log was made: as if they had never been there
                 example = None if record is None else record.example(None)
                 if policy is not None and record is not None and example is not None:
