@@ -536,3 +536,14 @@ def test_floors_that_leave_nothing_are_probabilities_whatever_their_sum_is_by_ro
         row = np.full(count, 1.0 / count)
         lower, upper = budget_bounds(limits, WEEK, row, 1.0 / count)
         assert keep_within(row, lower, upper, np.arange(count) > 0).sum() == pytest.approx(1.0)
+
+
+def test_a_date_that_is_taken_away_is_another_call_than_one_that_is_left_out():
+    at = desk()
+    at.call("enrol", {"person": "anna", "consent_to": "2026-12-01"})
+    for _ in range(2):
+        at.call("enrol", {"person": "anna", "zone": "Asia/Tokyo", "arm": None}, "k1")
+    with pytest.raises(Refusal, match="the key was used for another call"):
+        at.call("enrol", {"person": "anna", "zone": "Asia/Tokyo", "consent_to": None}, "k1")
+    at.call("enrol", {"person": "anna", "consent_to": None}, "k2")
+    assert at.state.people["anna"].consent_to is None
