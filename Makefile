@@ -16,8 +16,8 @@ BIN ?= .venv/bin
 # environment says: hundreds of processes of the tests would compile numba and pandas again.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := .venv/bin/pip install --quiet --no-compile --constraint constraints.txt
-# uv installs in a tenth of the time that pip takes, but does not know pip's settings: pip is asked where uv fails.
-UV := .venv/bin/uv pip install --quiet --python .venv/bin/python --constraint constraints.txt
+# uv installs in a tenth of the time that pip takes. It does not know the settings of pip, which is asked where uv fails.
+UV := .venv/bin/uv pip install --quiet --system-certs --python .venv/bin/python --constraint constraints.txt
 install = { $(UV) $(1) 2> /dev/null || $(PIP) $(1); }
 # Our own packages are built by the hatchling of .venv, not in an environment for each build, seven in all.
 OWN := --no-build-isolation
