@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import platform
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import sqlalchemy
 
 from omg_trial.log import database
 from omg_trial.log import machine as machines
+from omg_trial.log.addresses import parse_url
 from omg_trial.log.database import Database, Snapshot, StoreError
 from omg_trial.log.events import FIRST_HASH, Chain, Event, canonical, ending, verified
 from omg_trial.log.traces import log_discreetly, trace
@@ -46,12 +48,60 @@ def test_a_database_that_was_closed_says_so():
             store.snapshot()
 
 
+def test_a_log_is_named_by_a_file_or_a_url(tmp_path):
+    file = tmp_path / "trial.db"
+    made = parse_url(file)
+    assert (made.drivername, made.database) == ("sqlite", str(file))
+    assert parse_url(str(file)) == parse_url(f"sqlite:///{file}") == made
+    assert parse_url("trial.db").database == str(Path("trial.db").absolute())
+    server = parse_url("postgresql://somebody@example.org/trial")
+    assert server.render_as_string() == "postgresql+psycopg://somebody@example.org/trial"
+
+
+def test_a_snapshot_is_there_after_a_restart(tmp_path):
+    for number in (1, 2):
+        with contextlib.closing(Database(tmp_path / "trial.db")) as store:
+            store.keep(Snapshot(number, FIRST_HASH, b"x"))
+        with contextlib.closing(Database(tmp_path / "trial.db", writing=False)) as reader:
+            assert reader.snapshot() == Snapshot(number, FIRST_HASH, b"x")
+
+
+@pytest.mark.parametrize("wrong", ["text", "table"])
+def test_a_database_that_cannot_be_opened_is_let_go(tmp_path, wrong):
+    """When somebody has put the right file back, another service can use it, while the first one is still there."""
+    file = tmp_path / "trial.db"
+    first = Database(file)
+    first.close()
+    right = file.read_bytes()
+    if wrong == "text":
+        file.write_bytes(b"no database, but a text that is long enough to be taken for one" * 100)
+    else:
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            connection.execute("ALTER TABLE snapshots RENAME COLUMN content TO other")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="cannot be opened|must have a table"):
+            first.reopen()
+    with pytest.raises(StoreError, match="the database is closed"):
+        first.snapshot()
+    file.write_bytes(right)
+    Database(file).close()
+
+
+def test_the_keys_of_a_trial_on_a_server_must_be_named(monkeypatch):
+    with contextlib.closing(Database(":memory:")) as store:
+        monkeypatch.setattr(store, "_is_server", True)
+        with pytest.raises(ValueError, match="name a file for the keys"):
+            store.found()
+        assert not store.keys.secret
+
+
 def test_nothing_is_held_while_nobody_asks(tmp_path):
     """A transaction that a reader leaves open keeps a server from cleaning up, and a file from being written."""
     with contextlib.closing(Database(tmp_path / "trial.db")) as store:
         desk(store=store)
         with contextlib.closing(Database(tmp_path / "trial.db", writing=False)) as reader:
             for each in (store, reader):
+                assert not each._connection.in_transaction()
                 assert len(list(each.read())) == 2
                 assert not each._connection.in_transaction()
 
@@ -72,6 +122,8 @@ def test_a_failure_is_told_without_the_statement_that_has_the_data():
     with pytest.raises(StoreError) as caught:
         at.store.keep(Snapshot(1, FIRST_HASH, b"secret"))
     assert str(caught.value) == "the database does not answer: OperationalError: no such table: snapshots"
+    with pytest.raises(StoreError, match="the database is closed"):  # what has failed is not asked again
+        at.store.snapshot()
     assert database._reason(OSError()) == "OSError"
     assert database._reason(OSError("no room\nfor a secret")) == "OSError: no room"
 
