@@ -157,7 +157,7 @@ def test_no_weight_in_places_is_rounded_up(rng):
             values = best_response(mdp, mdp.reward_steps)[1][:-1] + np.arange(3.0, 0.0, -1.0)[:, None] - below
             given = {"gamma": 10.0, "weights": weights}
             found, exact = Decimal(certificate(mdp, policy, values, **given)), exact_bound(mdp, policy, values, **given)
-            assert exact <= found <= exact * (1 + Decimal(1e-6))
+            assert exact <= found <= exact * (1 + Decimal("1e-6"))
 
 
 def test_nothing_is_nothing_rounded_up():
@@ -180,7 +180,7 @@ def test_what_is_left_of_a_budget_is_known_with_twice_the_digits(rng):
         given = {"gamma": 1.0, "weights": np.zeros((3, 2)), "costs": costs[None], "budgets": [left], "prices": [1.0]}
         exact = exact_bound(mdp, policy, values, **given)
         assert exact == Decimal(left)
-        assert exact <= Decimal(certificate(mdp, policy, values, **given)) <= exact * (1 + Decimal(1e-6))
+        assert exact <= Decimal(certificate(mdp, policy, values, **given)) <= exact * (1 + Decimal("1e-6"))
 
 
 def test_the_certificate_of_a_plan_with_budgets_holds_in_exact_arithmetic(rng):
