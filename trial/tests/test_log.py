@@ -16,7 +16,7 @@ import sqlalchemy
 from omg_trial.log import database
 from omg_trial.log import machine as machines
 from omg_trial.log.addresses import parse_url
-from omg_trial.log.database import Database, InUseError, Snapshot, StoreError
+from omg_trial.log.database import DamagedLogError, Database, InUseError, Snapshot, StoreError
 from omg_trial.log.events import FIRST_HASH, BrokenChainError, Chain, Event, canonical, ending, link, verified
 from omg_trial.log.traces import log_discreetly, trace
 from trial.tests.trials import Trialist, desk
@@ -105,6 +105,24 @@ def test_a_key_file_is_that_of_one_service_from_the_moment_it_is_made(tmp_path):
         with pytest.raises(InUseError, match=r"the key file .* is in use"):
             Database(tmp_path / "two.db", keys=tmp_path / "one.keys")
     Database(tmp_path / "two.db", keys=tmp_path / "one.keys").close()
+
+
+def test_a_key_file_that_cannot_be_written_is_a_failure_of_the_store(tmp_path):
+    store = Database(tmp_path / "one.db", keys=tmp_path / "missing" / "one.keys")
+    with pytest.raises(StoreError, match="the key file cannot be written"):
+        store.found()
+    store.close()
+
+
+def test_an_event_that_follows_none_of_the_log_is_not_kept():
+    store = desk().store
+    before = list(store.rows())
+    event = Event(len(before) + 1, "2026-11-02T09:00:00.000000+00:00", "paused", "{}")
+    for _ in range(2):
+        with pytest.raises(DamagedLogError, match="it was replaced"):
+            store.append([event.chained("ab" * 32)])
+    store.keep(Snapshot(1, FIRST_HASH, b"x"))  # whatever is committed next
+    assert list(store.rows()) == before
 
 
 def test_the_keys_of_a_trial_on_a_server_must_be_named(monkeypatch):
