@@ -153,6 +153,7 @@ def grant_allowance(
         policy=[[each.chances.tolist() for each in made] for made in found],
         rules=[[list(each.rules) for each in made] for made in found],
         closed=[[list(each.closed) for each in made] for made in found],
+        week=week_of(local),
     )
 
 
@@ -194,7 +195,10 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
         source, cause, row = chosen.source, chosen.cause, chosen.policy[call.step, state].tolist()
     # An app that has acted without a network has not heard of an action that was closed meanwhile.
     halted = {} if acted else at.state.halted_actions
-    if record.allowance is not None and when <= moment(record.allowance.until):
+    # What an app has done without a network, it has done by the allowance, whatever has become of its week.
+    if record.allowance is not None and record.allowance.holds(
+        when, record.allowance.week if acted else week_of(local)
+    ):
         made = _allowed(at.trial, record.allowance, call.step, state, local, halted)
     else:
         account = person.account(week_of(local))

@@ -170,6 +170,8 @@ class Desk:
             check_bound(self.inputs(), fields, request.bound)
         person = None if call.name == "erase" else fields.get("person")  # whose key it destroys
         asked, warning = canonical(content), None
+        if person is not None and ring.has_erased(person) and (key in known or not self.state.has_left(person)):
+            raise Refusal(410, "the person was erased")  # perhaps after this copy of the log was made
         if (event := known.get(key)) is None:
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
@@ -181,8 +183,6 @@ class Desk:
             if kind in ("rolled back", "published"):
                 self.agent = self.trainer.train(self.state.version.dataset)
         elif not (event.request or "").startswith(f"{ring.mark_call(person, asked)}:"):  # worse than no answer
-            if person is not None and ring.alias(person) in self.state.erased:
-                raise Refusal(410, "the person was erased")  # and with their key what the call said
             raise Refusal(422, "the key was used for another call: a new call needs a new key")
         assert event.answer is not None
         return Answer(event.answer, event.mark, warning)

@@ -293,3 +293,12 @@ def test_alerts_may_change_under_way():
     store, clock = Database(":memory:"), Clock()
     desk(store=store, clock=clock)
     Desk(trial('[alerts]\nwebhook = "https://hooks.example.org/x"\n'), store, clock=clock)
+
+
+def test_what_was_told_by_a_clock_that_was_ahead_keeps_nothing_quiet():
+    at = Scene()
+    assert len(at.look(JUMPED)) == 1
+    at.desk.record("incident", {"severity": "green", "check": "clock", "message": "it is back"})
+    at.desk.clock.forward(days=-3)
+    at.desk = Desk(at.desk.trial, at.desk.store, clock=at.desk.clock, correct_clock=True)
+    assert len(at.look(JUMPED)) == 2

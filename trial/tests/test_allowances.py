@@ -10,6 +10,7 @@ from omg_trial.client import Client, UnreachableError
 from omg_trial.client import outbox as kept
 from omg_trial.contract import Refusal
 from omg_trial.decisions import grant_allowance
+from omg_trial.desk import Desk
 from omg_trial.people.participants import Participant
 from omg_trial.replay import replay
 from omg_trial.rules import moment
@@ -153,3 +154,46 @@ def test_an_allowance_ends_with_the_week_in_which_it_was_made(days):
     clock.forward(days=days)
     until = moment(opened(desk(text=LIMITED, clock=clock), "p1")["allowance"]["until"])
     assert until.isoformat() == "2026-11-08T23:00:00+00:00"  # Monday in Berlin
+
+
+def test_an_allowance_is_for_the_limits_of_one_week_whatever_zone_or_clock_say():
+    """On Monday in Tokyo the person goes to Honolulu, or the clock is set back: that week has had its calls."""
+    text = LIMITED.replace("call = 2", "call = 1").replace("mean_per_week = { reminder = 3.0 }\n", "")
+    text = text.replace("decisions_per_week = 12\n", "").replace(
+        "reminder = 0.3, call = 0.2", "reminder = 0, call = 0.5"
+    )
+    text += "[people]\ncontrol = 1.0\n"  # every other draw is a call
+    for moved in (True, False):
+        clock = Clock()
+        at, names = desk(text=text, clock=clock), [f"p{number}" for number in range(12)]
+
+        def decide(at, episode, steps):
+            for step in range(steps):
+                at.call("decide", {"episode": episode, "step": step, "state": "took it"})
+
+        for name in names:
+            at.call("enrol", {"person": name, "zone": "Asia/Tokyo"})
+            episode = opened(at, name)["episode"]
+            decide(at, episode, 6)
+            at.call("close", {"episode": episode})
+        clock.forward(days=6, hours=7)  # Monday, 1:00 in Tokyo
+        told = {name: opened(at, name, occasion="monday") for name in names}
+        if moved:
+            for name in names:
+                at.call("enrol", {"person": name, "zone": "Pacific/Honolulu"})
+        else:
+            clock.forward(hours=-2)
+            at = Desk(at.trial, at.store, clock=clock, correct_clock=True)
+        for name in names:
+            decide(at, told[name]["episode"], 5)
+            # What the phone has done by the allowance has the probability with which it was drawn.
+            action = told[name]["drawn"][5][0]
+            proof = {"allowance": told[name]["allowance"]["signature"], "device_time": clock().isoformat()}
+            acted = {"episode": told[name]["episode"], "step": 5, "state": "took it", "action": action, **proof}
+            made = json.loads(at.call("decide", acted).text)
+            assert made["probability"] == told[name]["policy"][5][0][told[name]["actions"].index(action)]
+            again = opened(at, name, occasion="monday")
+            assert (again["allowance"], again["drawn"]) == (None, None)
+            [week] = at.state.people[name].accounts
+            assert week.taken[:11].count(2) <= 1
+        assert replay(at.trial, at.store.read()).differences == []

@@ -7,7 +7,7 @@ import pandas
 import pytest
 import scipy.stats
 
-from omg_trial.analysis import clustered_fit, earned, excursion_effect, treatment_effect
+from omg_trial.analysis import arm_difference, clustered_fit, earned, excursion_effect, treatment_effect
 from omg_trial.analysis.effects import fixed_probabilities, fixed_weights
 from omg_trial.desk import Desk
 from omg_trial.export import decisions
@@ -119,6 +119,12 @@ def test_whatever_cannot_be_fitted_is_refused():
         excursion_effect(**known | {"person": [1, 2, 2]}, probabilities=[[0.5, 0.5]] * 3)
     with pytest.raises(ValueError, match="finite"):
         excursion_effect(**known | {"outcome": [1.0, np.nan, 3.0]}, probabilities=[[0.5, 0.5]] * 3)
+
+
+def test_a_table_without_a_row_is_refused_in_a_sentence():
+    for estimate in (earned, arm_difference):
+        with pytest.raises(ValueError, match="0 people are too few"):
+            estimate(trial(), table(count=22).iloc[:0].assign(arm=[], episode=[], step=[]))
 
 
 def table(count=4000, seed=0):

@@ -205,8 +205,8 @@ def test_an_older_copy_of_the_log_does_not_bring_an_erased_person_back(path, tmp
         at.call("erase", {"person": gone, "cause": "asked for it"})
         alias = at.store.keys.alias(gone)
     shutil.copy(path.with_suffix(".keys"), copy.with_suffix(".keys"))
-    drill = called("upgrade", copy)
-    assert drill.exit_code == 0, drill.output
+    for drill in (called("upgrade", copy), called("replay", copy)):
+        assert drill.exit_code == 0, drill.output
     with begun(copy) as at:
         assert at.state.erased == {alias}
         assert not {gone, alias} & {*at.state.people, *at.state.withdrawn}
@@ -219,6 +219,21 @@ def test_an_older_copy_of_the_log_does_not_bring_an_erased_person_back(path, tmp
         assert [event.kind for event in at.store.read(before)] == ["started"]
     with contextlib.closing(Database(copy, writing=False)) as store:
         assert replay(trial(LEARNS), store.read()).differences == []
+
+
+def test_who_came_and_was_erased_after_the_copy_is_refused_as_everybody_who_was_erased(path, tmp_path):
+    copy = tmp_path / "copy.db"
+    assert called("backup", path, copy).exit_code == 0
+    with begun(path) as at:
+        at.call("enrol", {"person": "anna"})
+        at.call("erase", {"person": "anna", "cause": "asked for it"})
+    shutil.copy(path.with_suffix(".keys"), copy.with_suffix(".keys"))
+    with begun(copy) as at:
+        for call in ("open", "enrol"):
+            about = {"context": {"age": 40}} if call == "open" else {}
+            with pytest.raises(Refusal, match="the person was erased") as refused:
+                at.call(call, {"person": "anna", **about})
+            assert refused.value.status == 410
 
 
 def test_an_erasure_that_was_interrupted_is_finished_by_the_same_command(path):

@@ -10,6 +10,7 @@ from omg_trial.contract import Refusal
 from omg_trial.export import decisions, live_log, write_decisions, write_minari
 from omg_trial.export.decisions import columns
 from omg_trial.export.field import lifejacket_table, mrt_table
+from omg_trial.export.logged import episode_of
 from omg_trial.replay import replay
 from omg_trial.watching.course import rewards
 from omg_trial.watching.losses import watch
@@ -252,3 +253,17 @@ def test_a_folder_for_minari_has_the_episodes_of_the_log(played, tmp_path):
     assert (table["terminations"] | table["truncations"])[:-1].sum() == 1
     minari = pytest.importorskip("minari", reason="needs minari")
     assert sum(len(each.rewards) for each in minari.MinariDataset(path)) == known["total_steps"]
+
+
+def test_a_probability_above_1_by_rounding_is_1_in_a_log():
+    """Where a rule leaves one action, what the others had is added up."""
+    at = desk()
+    episode = json.loads(at.call("open", {"person": "p1", "context": person(1)}).text)["episode"]
+    at.call("decide", {"episode": episode, "step": 0, "state": "took it"})
+    at.call("report", {"episode": episode, "step": 0, "next_state": "took it"})
+    record = at.state.episodes[episode]
+    above = 1.0000000000000002
+    for rules in ({}, {"probabilities": (above, 0.0, 0.0), "action": 0}):
+        record.choices[0] = record.choices[0]._replace(probability=above, **rules)
+        for policy in (None, at.trial.fixed_policy()):
+            assert episode_of(at.trial, record, policy).propensities[0] <= 1.0

@@ -101,3 +101,12 @@ def test_where_nothing_can_be_said_the_page_says_why():
     assert "cannot be bounded" in told.text()
     assert told.total == float("inf")
     assert LossWatch(scene.desk.trial).read == 0
+
+
+def test_an_episode_that_an_older_view_does_not_know_is_judged_by_the_next():
+    """The checks look while the page does: an episode may be over before the first of the two has looked."""
+    desk, _, process = begun()
+    older = watch(desk, process)
+    played(desk, "p1")
+    newer = watch(desk, process)
+    assert [losses(view).episodes for view in (older, newer, newer)] == [0, 1, 1]

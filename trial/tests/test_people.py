@@ -17,12 +17,13 @@ from omg_trial.decisions import decide_step, draw_arm
 from omg_trial.desk import Desk
 from omg_trial.export import decisions, live_log
 from omg_trial.learning import model_digest
-from omg_trial.people.budgets import keep_within
+from omg_trial.people.budgets import budget_bounds, keep_within
 from omg_trial.people.participants import WeekAccount, week_of
 from omg_trial.replay import replay
 from omg_trial.rules import apply_rules
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file import Trial
+from omg_trial.trial_file.between import Limits
 from omg_trial.verify import verify
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process
@@ -510,6 +511,7 @@ def test_a_table_is_enrolled_whole_and_a_decision_outside_the_consent_is_counted
         for wrong, message in (
             (rows + "cora,Mars,\n", "line 4: `zone`: give a time zone"),
             (rows + "anna,,\n", "line 4: the person is in another line too"),
+            (rows + "cora,UTC,,\n", "line 4: there are more cells than columns"),
             ("name\nanna\n", "there is no column 'name'; there are person, arm"),
             ("person;zone\nanna;UTC\n", "there is no column 'person;zone'; separate columns by commas"),
         ):
@@ -526,3 +528,22 @@ def test_a_table_is_enrolled_whole_and_a_decision_outside_the_consent_is_counted
             told = client._http.get("/v1/overview").json()
     assert {each["check"]: each["severity"] for each in told["checks"]}["consent"] == "yellow"
     assert told["arms"] == {"learning": 2}
+
+
+def test_floors_that_leave_nothing_are_probabilities_whatever_their_sum_is_by_rounding():
+    limits = Limits(most={}, least={}, mean={0: 5.0}, decisions_per_week=5)
+    for count in range(2, 60):
+        row = np.full(count, 1.0 / count)
+        lower, upper = budget_bounds(limits, WEEK, row, 1.0 / count)
+        assert keep_within(row, lower, upper, np.arange(count) > 0).sum() == pytest.approx(1.0)
+
+
+def test_a_date_that_is_taken_away_is_another_call_than_one_that_is_left_out():
+    at = desk()
+    at.call("enrol", {"person": "anna", "consent_to": "2026-12-01"})
+    for _ in range(2):
+        at.call("enrol", {"person": "anna", "zone": "Asia/Tokyo", "arm": None}, "k1")
+    with pytest.raises(Refusal, match="the key was used for another call"):
+        at.call("enrol", {"person": "anna", "zone": "Asia/Tokyo", "consent_to": None}, "k1")
+    at.call("enrol", {"person": "anna", "consent_to": None}, "k2")
+    assert at.state.people["anna"].consent_to is None

@@ -309,3 +309,23 @@ def test_the_page_is_whole_and_loads_nothing_else(client):
     asked = set(re.findall(r'(?:\$|put)\("([\w-]+)"', "".join(texts)))
     assert len(asked) > 20
     assert asked <= set(re.findall(r'id="([\w-]+)"', page.text))
+
+
+def test_the_overview_is_of_one_moment_while_the_trial_goes_on():
+    at = desk()
+    at.call("open", {"person": "anna", "context": person(1), "occasion": "1"})
+    at.call("close", {"episode": next(iter(at.state.open))})
+    at.clock.forward(days=8)
+    view = watch(at, Process(at.clock))
+    before = json.dumps(overview(view), default=str)
+    at.call("open", {"person": "anna", "context": person(1), "occasion": "2"})
+    assert json.dumps(overview(view), default=str) == before
+
+
+def test_a_blinded_reader_does_not_see_notes_even_where_the_sentence_is_shown():
+    at = desk()
+    at.record("incident", {"severity": "yellow", "check": "overdue rewards", "message": "1 of 2 rewards"})
+    at.call("acknowledge", {"incident": at.state.incidents[0].number, "note": "SECRET: control people send none"})
+    [told] = overview(watch(at, Process(at.clock)), blinded=True)["incidents"]
+    assert told["message"] == "1 of 2 rewards"
+    assert "SECRET" not in told["note"]

@@ -171,7 +171,8 @@ def counted_rows(trial: Trial, table: pandas.DataFrame) -> pandas.DataFrame:
 def fixed_weights(trial: Trial, table: pandas.DataFrame) -> FloatArray:
     """Return how much more probable an episode is by the fixed probabilities, within the rules, up to each decision."""
     chances = table[[f"probability_{name}" for name in trial.actions]].to_numpy(np.float64)
-    drawn = np.array([trial.actions.index(name) if name in trial.actions else 0 for name in table["drawn"].fillna("")])
+    names = table["drawn"].fillna("")
+    drawn = np.array([trial.actions.index(name) if name in trial.actions else 0 for name in names], dtype=int)
     fixed = fixed_probabilities(trial, chances > 0.0)
     rows = np.arange(len(table))
     known = np.isfinite(chances).all(axis=1) & np.isfinite(fixed).all(axis=1)

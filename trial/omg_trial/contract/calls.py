@@ -195,6 +195,10 @@ class Look(Call):
     person: Person | None = None
 
 
+DATES = {"consent_from", "consent_to", "end"}
+"""What is known of a person by days."""
+
+
 class Enrol(Call):
     """Take a person in, or change zone, consent and end of one who is there. Days are by the person's own clock.
 
@@ -216,6 +220,11 @@ class Enrol(Call):
         if self.consent_from is not None and self.consent_to is not None and self.consent_from > self.consent_to:
             raise ValueError("`consent_to` must not be before `consent_from`")
         return self
+
+    @property
+    def taken_away(self) -> set[str]:
+        """Dates that are null; one that is left out stays as it was."""
+        return {name for name in DATES & self.model_fields_set if getattr(self, name) is None}
 
 
 class Pause(Call):

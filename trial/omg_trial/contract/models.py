@@ -120,6 +120,8 @@ def call_content(trial: Trial, call: Call, target: int | str | None) -> list[Any
     fields = {**about, **call.model_dump()}
     if "context" in fields:
         fields["context"] = context_text(trial, fields["context"])
+    if isinstance(call, calls.Enrol) and (taken := sorted(call.taken_away)):
+        fields["taken_away"] = taken
     return [call.name, fields]
 
 

@@ -76,8 +76,11 @@ def _propensity(choice: StepDecision, step: int, policy: FloatArray | None) -> f
     """Return the probability of an action, or what makes a policy's weight right within the rules; None if unknown."""
     drawn = bool(choice.probabilities)
     known = choice.probability if drawn else 1.0
-    if policy is None or known is None or choice.action is None:
+    if known is None:
+        return None
+    known = min(known, 1.0)  # probabilities after rules may sum to more by rounding
+    if policy is None or choice.action is None:
         return known
     row = policy[step, choice.state]
     within = float(row[np.array(choice.probabilities) > 0.0].sum()) if drawn else float(row[choice.action])
-    return known * within or None
+    return known * min(within, 1.0) or None

@@ -23,7 +23,7 @@ from omg_trial.episodes import Record, StepDecision
 from omg_trial.handlers.allowances import check_allowance, sign_allowance
 from omg_trial.handlers.handled import Handled, check_stays, find_episode
 from omg_trial.handlers.people import check_day, check_halt, find_participant
-from omg_trial.people.participants import Participant
+from omg_trial.people.participants import Participant, week_of
 from omg_trial.trial_file.trial import Trial
 
 
@@ -58,7 +58,10 @@ def _reopen(at: DecisionInputs, record: Record, context: str, available: bool) -
         raise Refusal(409, "`context`: the occasion was opened with another one")
     if record.available != available:
         raise Refusal(409, "`available`: the occasion was opened with another one")
-    more = _format_opening(at, vars(record), record.number, at.state.people[record.person], available)
+    person, made = at.state.people[record.person], vars(record)
+    if record.allowance is not None and not record.allowance.holds(at.now, week_of(person.local(at.now))):
+        made = {**made, "allowance": None}
+    more = _format_opening(at, made, record.number, person, available)
     return Handled("reopened", {"episode": record.number}, more)
 
 

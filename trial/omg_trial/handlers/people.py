@@ -20,7 +20,7 @@ def handle_enrol(at: DecisionInputs, call: calls.Enrol, _: None) -> Handled:
     was = known or Participant(arm=call.arm or draw_arm(at, call.person), zone=at.trial.zone.key, enrolled="")
     if call.arm not in (None, was.arm):
         raise Refusal(409, f"`arm`: the person is in the arm {was.arm}, for good")
-    dates = {"consent_from", "consent_to", "end"} - call.model_fields_set
+    dates = calls.DATES - call.model_fields_set
     kept = {"arm": was.arm, "zone": call.zone or was.zone, **{name: getattr(was, name) for name in dates}}
     body = {**call.model_dump(), **kept, "given": call.arm}
     if None not in (body["consent_from"], body["consent_to"]) and body["consent_from"] > body["consent_to"]:

@@ -106,6 +106,10 @@ class KeyRing:
         """Return whether there is a key of this person."""
         return self._keys.get(alias) is not None
 
+    def has_erased(self, person: str) -> bool:
+        """Return whether there was a key of this person, and it was destroyed."""
+        return (alias := self.alias(person)) in self._keys and not self.holds(alias)
+
     def seal(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the body of an event as the log has it: what is private of a person lies under their key."""
         person = body.get("person")

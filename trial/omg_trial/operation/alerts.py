@@ -125,7 +125,9 @@ def _due_incidents(view: TrialView, channel: str) -> list[Incident]:
     told = {(each.check, each.severity): each.time for each in view.state.incidents if channel in each.alerted}
     due = [each for each in last.values() if channel not in each.alerted and each.note is None]
     before = [told.get((each.check, each.severity)) for each in due]
-    return [each for each, time in zip(due, before, strict=True) if time is None or view.now - moment(time) >= QUIET]
+    # What was told by a clock that was ahead, and was corrected since, keeps nothing quiet.
+    lately = [time is not None and datetime.timedelta() <= view.now - moment(time) < QUIET for time in before]
+    return [each for each, quiet in zip(due, lately, strict=True) if not quiet]
 
 
 def _unkept(view: TrialView, found: Sequence[Finding]) -> list[Incident]:

@@ -62,7 +62,7 @@ def budget_bounds(limits: Limits, account: WeekAccount, row: FloatArray, floor: 
     for action, least in limits.least.items():
         lower[action] = min(max(lower[action], least * share - spent[action]), upper[action])
     raised = lower - np.minimum(floors, lower)
-    if (needed := lower.sum()) > 1.0:
+    if (needed := lower.sum()) > 1.0 and raised.any():  # floors of 1/A may be above it by rounding
         lower -= raised * (needed - 1.0) / raised.sum()
     return lower, upper
 

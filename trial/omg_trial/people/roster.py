@@ -45,6 +45,9 @@ def read_roster(trial: Trial, path: Path) -> list[dict[str, Any]]:
 
 def _rows(table: csv.DictReader[str], path: Path) -> Iterator[dict[str, str]]:
     try:
-        yield from table
+        for row in table:
+            if table.restkey in row:
+                raise ValueError(f"{path}, line {table.line_num}: there are more cells than columns")
+            yield row
     except csv.Error as error:
         raise ValueError(f"{path}, line {table.line_num}: {error}") from None

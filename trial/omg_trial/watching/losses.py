@@ -107,7 +107,12 @@ class LossWatch:
             self._withdrawn = left
             waiting, self._closed = self._closed, []
             for number, time in waiting:
+                if number > view.state.number:  # a later view has read of it already, and has not looked yet
+                    self._closed.append((number, time))
+                    continue
                 policy, record = self._open.pop(number, None), view.state.episodes.get(number)
+                if record is not None and not record.context:
+                    record = None  # erased after this copy of the log was made: as if they had never been there
                 example = None if record is None else record.example(None)
                 if policy is not None and record is not None and example is not None:
                     path = example.trajectory(view.trial.context(record.context))

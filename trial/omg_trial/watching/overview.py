@@ -86,12 +86,12 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
 
 def _blind(found: dict[str, Any]) -> dict[str, Any]:
     """Return what a blinded reader sees of an overview: no outcome, and nothing by action or arm."""
-    said = {name: [_unsaid(each) if each["check"] not in _SAID else each for each in found[name]] for name in _CHECKED}
+    said = {name: [_said(each) for each in found[name]] for name in _CHECKED}
     return {
         **{name: each for name, each in found.items() if name not in _OUTCOMES},
         **said,
         "arms": None,
-        "halted": _unsaid(found["halted"]),
+        "halted": _unsaid(found["halted"], "cause"),
         "halted_actions": {},
         "under_way": [_only(_OF_EPISODE, each) for each in found["under_way"]],
         "overdue": [_only(_OF_OVERDUE, each) for each in found["overdue"]],
@@ -102,9 +102,13 @@ def _blind(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _unsaid(row: dict[str, Any] | None) -> dict[str, Any] | None:
+def _said(row: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a check or an incident with its sentence, if that names neither actions nor arms."""
+    return _unsaid(row, *(("note",) if row["check"] in _SAID else ("message", "note")))
+
+
+def _unsaid(row: dict[str, Any] | None, *words: str) -> dict[str, Any] | None:
     """Return a row without what checks or the team have said: that may name actions, outcomes or arms."""
-    words = ("message", "note", "cause")
     return row and {name: _UNSAID if name in words and value is not None else value for name, value in row.items()}
 
 
@@ -125,7 +129,7 @@ def history(desk: Desk, person: str, *, blinded: bool = False) -> dict[str, Any]
         return found
     for step in [step for episode in episodes for step in episode["steps"]]:
         step |= {part: step[part] and _only(_OF_STEP, step[part]) for part in ("decision", "outcome")}
-    hidden = {"paused": _unsaid(paused), "episodes": [_only(_OF_EPISODE, each) for each in episodes]}
+    hidden = {"paused": _unsaid(paused, "cause"), "episodes": [_only(_OF_EPISODE, each) for each in episodes]}
     return {**found, **_only(_OF_PERSON, about), "week": None, **hidden}
 
 

@@ -39,7 +39,8 @@ class TrialView:
         last = {record.number for record in itertools.islice(reversed(state.episodes.values()), MOST_EPISODES)}
         records = [_copied(state.episodes[number]) for number in sorted(last | state.open.keys())]
         then = copy.copy(state)
-        then.episodes, then.of_person = dict(state.episodes), dict(state.of_person)
+        then.episodes = dict(state.episodes)
+        then.of_person = {name: list(numbers) for name, numbers in state.of_person.items()}
         then.people = dict(state.people)
         then.withdrawn, then.erased, then.incidents = set(state.withdrawn), set(state.erased), list(state.incidents)
         return cls(trial=trial, now=now, process=process, state=then, records=records)
