@@ -104,7 +104,7 @@ def certificate(
         np.broadcast_to(each, counts.shape)[counts]
         for each in (occupancy, slack, of_occupancy, of_slack, roots, barrier)
     )
-    if not ((q > 0.0) & (z > 0.0)).all() or left_out > NEGLIGIBLE:
+    if not (q * z > 0.0).all() or left_out > NEGLIGIBLE:
         return float("inf")
     error = 2.0 * known + lost / z + rounding.OF_TERM
     if not (error <= rounding.KNOWN_WITHIN).all():
@@ -166,7 +166,8 @@ def _terms(u: FloatArray, m: FloatArray, q: FloatArray, z: FloatArray, error: Fl
     excess = x - 1.0
     distance = np.abs(excess) + error * x
     of_roots = root * distance * (distance / (x * (1.0 - error)))
-    return np.asarray(of_roots + m * (excess - np.log1p(excess) + error * (np.abs(excess) + error)))
+    logarithm = np.log1p(excess, out=np.log(x), where=x >= 0.5)  # below ½, x - 1 is rounded
+    return np.asarray(of_roots + m * (excess - logarithm + error * (np.abs(excess) + error)))
 
 
 def slacks(mdp: TabularMDP, values: FloatArray, charges: Sequence[tuple[float, FloatArray]] = ()) -> FloatArray:

@@ -61,7 +61,8 @@ def gap_term(u, m, q, z, error):
     x = product / (root + m)
     excess = x - 1.0
     distance = abs(excess) + error * x
-    total = m * (excess - np.log1p(excess) + error * (abs(excess) + error))
+    logarithm = np.log1p(excess) if x >= 0.5 else np.log(x)  # below ½, x - 1 is rounded
+    total = m * (excess - logarithm + error * (abs(excess) + error))
     if root > 0.0:
         total += root * distance * (distance / (x * (1.0 - error)))
     return total

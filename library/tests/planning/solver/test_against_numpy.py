@@ -1,6 +1,7 @@
 """Compiled code against plain numpy versions of the same formulas."""
 
 import types
+from decimal import Decimal
 
 import numba
 import numpy as np
@@ -10,6 +11,7 @@ import omg_cmdp as omg
 from library.tests.planning.problems import PROBLEMS, barrier_problem, combination_lock
 from library.tests.random_mdps import by_step, random_mdp, random_mdps
 from omg_cmdp.mdp import reachable_states
+from omg_cmdp.planning import rounding
 from omg_cmdp.planning.plan import _NO_ROWS
 from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solver import blas, blocks, certify, program, safety_net, sparse, starts, terms, tuples
@@ -169,16 +171,22 @@ def test_the_gap_of_a_tuple_is_zero_at_complementarity_and_below_its_bound(parts
         assert gap_term(u, m, q, wanted / q, 0.0) == pytest.approx(0.0, abs=1e-12 * wanted)
 
 
+def test_the_gap_of_a_tuple_far_from_its_optimum_is_rounded_up(rng):
+    for x in (10.0 ** rng.uniform(-20, 3, 200)).tolist():
+        found = gap_term(0.0, 1.0, 1.0, x, rounding.OF_TERM) * rounding.of_sum(1)
+        assert Decimal(x) - 1 - Decimal(x).ln() <= Decimal(found)
+
+
 @pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
 def test_the_gap_of_a_tuple_bounds_those_of_the_program_and_of_the_barrier_with_its_weights(parts, rng):
     """The first is φ*(z) + z·q - φ(q), φ* from the best response; it is attained unless both parts are there."""
     for u, m, q, z in 10.0 ** rng.uniform(-4, 1, (200, 4)) * [*parts, 1.0, 1.0]:
         term, weight = gap_term(u, m, q, z, 0.0), root_part(u, q) + m
         exact = safety_net.best_response(u, m, 0.0, z)[1] + z * q - np.sqrt(u * q) - m * np.log(q)
-        rounding = 1e-10 * (1.0 + z * q + abs(exact))
-        assert exact <= term + rounding
-        assert all(parts) or exact == pytest.approx(term, rel=1e-6, abs=rounding)
-        assert gap_term(0.0, weight, q, z, 0.0) <= term + rounding
+        margin = 1e-10 * (1.0 + z * q + abs(exact))
+        assert exact <= term + margin
+        assert all(parts) or exact == pytest.approx(term, rel=1e-6, abs=margin)
+        assert gap_term(0.0, weight, q, z, 0.0) <= term + margin
 
 
 @pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
