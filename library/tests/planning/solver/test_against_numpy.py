@@ -152,7 +152,7 @@ def test_sparse_rows_merge_equal_rows_of_a_state(rng):
     table[0, 2, 3] = table[0, 2, 1]
     row, indptr, indices, data = sparse.sparse_rows(table, np.ones((6, 4), np.uint8))
     assert row[0, 2, 3] == row[0, 2, 1]
-    assert indptr.size - 1 == 6 * 4 - 1
+    assert indptr.size - 1 == sum(len(np.unique(rows, axis=0)) for rows in table[0]) < 6 * 4
     for (_, s, a), r in np.ndenumerate(row):
         dense = np.zeros(6)
         dense[indices[indptr[r] : indptr[r + 1]]] = data[indptr[r] : indptr[r + 1]]
