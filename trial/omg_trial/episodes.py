@@ -103,12 +103,12 @@ class Allowance(NamedTuple):
     rules: list[list[list[str]]]
     closed: list[list[list[int]]]
     """Rules that have changed them, and actions that these close, (H, S)."""
-    week: str = ""
-    """The week whose limits they keep, by the person's own clock; empty in logs of earlier versions."""
+    week: str
+    """The week whose limits they keep, by the person's own clock."""
 
     def holds(self, when: datetime.datetime, week: str) -> bool:
         """Return whether it is about a decision; another zone or a corrected clock may lead into another week."""
-        return when <= datetime.datetime.fromisoformat(self.until) and self.week in ("", week)
+        return when <= datetime.datetime.fromisoformat(self.until) and self.week == week
 
 
 @dataclasses.dataclass

@@ -12,7 +12,7 @@ import pytest
 from omg_cmdp.persistence import pack_arrays, unpack_arrays
 from omg_trial import verify as verifier
 from omg_trial.client.outbox import Outbox
-from omg_trial.log.events import FIRST_HASH, BrokenChainError
+from omg_trial.log.events import FIRST_HASH, FORMAT, BrokenChainError
 from omg_trial.people.roster import read_roster
 from omg_trial.replay import replay
 from omg_trial.snapshots import pack_state, unpack_state
@@ -40,7 +40,7 @@ def forged(events, number, **fields):
 
 
 DEEP = "[" * 100_000
-BODIES = ("{}", "[]", "null", "1", '"x"', DEEP, '{"person":"#x","sealed":1}', '{"format":5,"trial":"x"}')
+BODIES = ("{}", "[]", "null", "1", '"x"', DEEP, '{"person":"#x","sealed":1}', f'{{"format":{FORMAT},"trial":"x"}}')
 
 
 @pytest.mark.parametrize("body", BODIES)

@@ -119,7 +119,7 @@ def main():
     command.add_argument("--most", type=int, default=100_000, help="the largest n of the n-th failure")
     command.add_argument("--path", action="append", default=[], help="a path of the n-th failure, such as open")
     command.add_argument("--kind", action="append", default=[], choices=nth.KINDS, help="a kind of failure")
-    command.add_argument("--stride", type=int, default=1, help="only every so many n")
+    command.add_argument("--stride", type=int, default=1, help="try every STRIDE-th n only")
     command.add_argument("--minutes", type=float, default=float("inf"), help="for each tool")
     command.add_argument("--shrink", action="store_true", help="shrink the scripts that fail")
     command.add_argument("--bug", action="append", default=[], help="the name of a planted bug")
