@@ -70,7 +70,14 @@ GROUPS = {
             *_under("library/tests/planning", "test_certificate.py", "test_plan.py", "test_budgets.py", "test_fuzz.py"),
         ),
     ),
-    "ledger": Group((f"{LIBRARY}/runs/ledger.py",), ("library/tests/runs", "library/tests/test_records.py")),
+    "ledger": Group(
+        (f"{LIBRARY}/runs/ledger.py",),
+        _under(
+            "library/tests/runs",
+            *("test_ledger.py", "test_simulate.py", "test_display.py", "test_budgets.py", "test_ceilings.py"),
+            *("test_resuming.py", "test_interrupts.py"),
+        ),
+    ),
     "off-policy": Group((f"{LIBRARY}/logs/off_policy",), ("library/tests/logs",)),
     "ceiling": Group(
         _under(
