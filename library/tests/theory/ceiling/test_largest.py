@@ -216,6 +216,14 @@ def test_a_mixture_of_the_best_policy_with_itself_never_loses_less_than_nothing(
         assert 0.0 <= found.most < 1e-15
 
 
+def test_beside_an_action_that_is_not_known_the_known_one_is_not_settled():
+    space, known = omg.Space(states=1, actions=2, horizon=1), listed(np.ones((1, 1, 1, 2, 1)))
+    plausible, first = PlausibleRewards(np.array([[[0.5, 0.0]]]), np.array([[[0.5, 1.0]]])), np.array([[[[1.0, 0.0]]]])
+    for rows in (known, known._replace(tables=None)):
+        found = loss(space, plausible, rows, first)
+        assert (found.most, found.settled) == (0.5, 0.0)
+
+
 TIES = pytest.mark.parametrize(
     ("ahead", "tied"), [(0.2, False), (2 * largest.compiled.TIE, False), (largest.compiled.TIE, True)]
 )

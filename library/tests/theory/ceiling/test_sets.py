@@ -124,14 +124,14 @@ def test_finite_classes_keep_the_truth_and_lose_the_rest(rng):
 
 
 @pytest.mark.parametrize("of_rewards", [True, False])
-def test_a_certain_outcome_that_fails_refutes_a_function_at_once(of_rewards):
-    chances = np.array([1.0, 0.5]).reshape(2, 1, 1)
+@pytest.mark.parametrize("sure", [0, 1])
+def test_a_certain_outcome_that_fails_refutes_a_function_at_once(of_rewards, sure):
+    chances = np.array([float(sure), 0.5]).reshape(2, 1, 1)
     tables = chances if of_rewards else np.stack([1.0 - chances, chances], axis=-1)
     versions = ListedFunctions(lambda context: tables, DELTA, of_rewards=of_rewards)
-    versions.learn(ANY, seen([0], [1.0 if of_rewards else 1]))
-    assert len(versions.plausible(ANY).tables) == 2
-    versions.learn(ANY, seen([0], [0.0 if of_rewards else 0]))
-    assert np.array_equal(versions.plausible(ANY).tables, tables[None, 1:].swapaxes(0, 1))
+    for outcome, left in ((sure, tables), (1 - sure, tables[1:])):
+        versions.learn(ANY, seen([0], [float(outcome) if of_rewards else outcome]))
+        assert np.array_equal(versions.plausible(ANY).tables[:, 0], left)
 
 
 def test_a_class_without_the_truth_is_refuted(rng):
