@@ -206,16 +206,3 @@ def test_a_narrower_range_of_returns_narrows_the_bound():
     policies, known = np.full((1, 5, 1, 2), 0.5), listed(np.ones((1, 1, 1, 2, 1)))
     assert loss(space, plausible, known, policies, returns=(0.0, 1.0)).most == 1.0
     assert loss(space, plausible, known, policies).most > 1.0
-
-
-@pytest.mark.parametrize("number", range(20))
-def test_known_rows_have_the_bound_of_any_rows(rng, number):
-    rng = np.random.default_rng([number, int(rng.integers(1 << 30))])
-    space = random_space(rng)
-    rewards, transitions = random_lists(rng, space, 1)
-    low, high = rewards[0] * rng.random(), rewards[0] + (1.0 - rewards[0]) * rng.random(rewards[0].shape)
-    policies, box, known = random_policies(rng, space), PlausibleRewards(low, high), listed(transitions)
-    compiled, plain = (loss(space, box, rows, policies) for rows in (known, known._replace(tables=None)))
-    assert compiled.most == pytest.approx(plain.most, abs=1e-12)
-    assert compiled.settled == plain.settled
-    assert np.array_equal(compiled.plausible, plain.plausible)
