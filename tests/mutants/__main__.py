@@ -78,7 +78,14 @@ GROUPS = {
             *("test_resuming.py", "test_interrupts.py"),
         ),
     ),
-    "off-policy": Group((f"{LIBRARY}/logs/off_policy",), ("library/tests/logs",)),
+    "off-policy": Group(
+        (f"{LIBRARY}/logs/off_policy",),
+        _under(
+            "library/tests/logs",
+            *("test_estimate.py", "test_extremes.py", "test_improvement.py", "test_intervals.py", "test_off_policy.py"),
+            *("test_propensities.py", "test_ranges.py", "test_regression.py"),
+        ),
+    ),
     "ceiling": Group(
         _under(
             f"{LIBRARY}/theory/ceiling",

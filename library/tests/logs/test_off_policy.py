@@ -111,6 +111,21 @@ def test_a_true_model_of_a_world_without_chance_leaves_no_variance(rng):
             assert estimate.value == pytest.approx(exact, abs=1e-12)
 
 
+def test_an_episode_adds_what_the_model_says_of_its_start_and_what_it_gets_wrong(rng):
+    """V̂(s) + ρ·(r - Q̂(s, a)) in one step, wherever the last action led, or if nobody knows."""
+    space = Space(states=2, actions=2, horizon=1, start=np.ones(2) / 2)
+    model, target = mdps(rng)["mild"].rewards, policies(rng, space)["mild"]
+    believed = space.mdp(transitions=np.full((2, 2, 2), 0.5), rewards=model)
+    log = random_log(rng, 20, space, context="c")
+    s, a = log.states[:, 0], log.actions[:, 0]
+    chances = target[0, s, a] / log.propensities[:, 0]
+    expected = (target[0] * model).sum(axis=1)[s] + chances * (log.rewards[:, 0] - model[s, a])
+    unseen = Log(space, [changed(e, states=[int(e.states[0]), None]) for e in log.episodes])
+    for each in (log, unseen):
+        found = doubly_robust(each, lambda context: target, lambda context: believed)
+        np.testing.assert_allclose(found.contributions, expected)
+
+
 def test_every_context_has_its_own_policy_and_model(rng):
     """Episodes of two contexts, in turns: the estimate is the mean of those for each context alone."""
     target, model = policies(rng), mdps(rng)
@@ -233,6 +248,9 @@ def test_what_is_missing_is_refused(rng):
     for estimate in (importance_sampling, lambda *args: doubly_robust(*args, lambda context: zero_model(SPACE))):
         with pytest.raises(ValueError, match="`log` must hold propensities"):
             estimate(silent, lambda context: table)
+    cut = Log(SPACE, [log.episodes[0], log.episodes[1].first(1)])
+    with pytest.raises(ValueError, match=r"must hold whole episodes .*got episode 1 cut off after 1 of 3 steps"):
+        importance_sampling(cut, lambda context: table)
     with pytest.raises(ValueError, match="`policy` must have shape"):
         importance_sampling(log, lambda context: table[0])
     with pytest.raises(ValueError, match="`model` must return a TabularMDP, got NoneType"):
