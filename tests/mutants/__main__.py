@@ -82,8 +82,8 @@ GROUPS = {
         (f"{LIBRARY}/logs/off_policy",),
         _under(
             "library/tests/logs",
-            *("test_estimate.py", "test_extremes.py", "test_improvement.py", "test_intervals.py", "test_off_policy.py"),
-            *("test_propensities.py", "test_ranges.py", "test_regression.py"),
+            *("test_design.py", "test_estimate.py", "test_extremes.py", "test_improvement.py", "test_intervals.py"),
+            *("test_off_policy.py", "test_propensities.py", "test_ranges.py", "test_regression.py"),
         ),
     ),
     "ceiling": Group(

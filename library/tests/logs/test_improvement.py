@@ -150,6 +150,9 @@ def test_it_is_refused_with_a_reason(rng):
     few = Log(ARMS, [changed(e, propensities=[0.5]) for e in by_doctors(rng, 20).episodes])
     with pytest.raises(ValueError, match=r"does not say what `policy` is worth: \d+ episodes count"):
         improvement(few, lambda context: FIRST)
+    silent = [changed(e, rewards=[1.0, None, 1.0]) if i == 3 else e for i, e in enumerate(random_log(rng).episodes)]
+    with pytest.raises(ValueError, match=r"hold all rewards .* got an unknown one at step 1 of episode 3"):
+        improvement(Log(SPACE, silent), lambda context: np.full((3, 2, 2), 0.5))
     cut = Log(SPACE, [episode.first(2) for episode in random_log(rng).episodes])
     with pytest.raises(ValueError, match=r"`log.whole\(\)` leaves others out"):
         improvement(cut, lambda context: np.full((3, 2, 2), 0.5))
@@ -180,6 +183,28 @@ def test_weights_of_states_are_the_ratio_of_two_marginals(rng):
         ratios = target[h, states[:, h], log.actions[:, h]] / log.propensities[:, h]
         following = [(wanted / logged)[states[:, h]] * ratios * (states[:, h + 1] == s) for s in (0, 1)]
         wanted = np.mean(following, axis=1)
+
+
+def test_where_the_policy_never_comes_weights_are_zero():
+    """The first action leads to state 0; it is always taken, instead of at every second time."""
+    space = Space(states=2, actions=2, horizon=2)
+    log = Log(space)
+    for first in (0, 1) * 10:
+        steps = {"states": [0, first, 0], "actions": [first, 0], "rewards": [0.0, 0.0], "propensities": [0.5, 1.0]}
+        log.add(Episode(context="c", **steps))
+    steps = LoggedSteps(log, lambda context: np.tile([1.0, 0.0], (2, 2, 1)))
+    found = weights_of_states(steps, np.zeros((1, 0)), steps.ratios(), np.ones(20, dtype=bool))
+    assert found.tolist() == [[1.0, 2.0], [1.0, 0.0]] * 10
+
+
+def test_rewards_in_another_unit_change_nothing_but_the_unit(rng):
+    log = greedy_log(rng)
+    moved = Log(ARMS, [changed(e, rewards=5.0 * e.rewards - 2.0) for e in log.episodes], reward_range=(-2.0, 3.0))
+    plain, other = (improvement(each, lambda context: UNIFORM) for each in (log, moved))
+    assert other.value == pytest.approx(5.0 * plain.value)
+    assert other.policy_value == pytest.approx(5.0 * plain.policy_value - 2.0)
+    assert other.interval() == pytest.approx(tuple(5.0 * end for end in plain.interval()))
+    assert (plain.return_range, other.return_range) == ((-1.0, 1.0), (-5.0, 5.0))
 
 
 def test_where_products_fail_states_are_weighted(rng):

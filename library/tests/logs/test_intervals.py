@@ -35,6 +35,12 @@ def test_degrees_of_freedom_follow_from_the_kurtosis():
     assert found.interval() == pytest.approx((0.01 - wide, 0.01 + wide))
 
 
+def test_losses_have_the_interval_of_gains_in_a_mirror(rng):
+    gains = rng.exponential(size=100)
+    (low, high), mirrored = of_contributions(gains).interval(), of_contributions(-gains).interval()
+    assert mirrored == pytest.approx((-high, -low))
+
+
 def test_where_nothing_was_earned_nothing_is_uncertain():
     assert of_contributions(np.zeros(50)).interval() == (0.0, 0.0)
 
@@ -73,4 +79,6 @@ def test_a_policy_is_better_if_the_whole_interval_is(value, verdict):
     said = {"policy_value": value, "logged_value": 0.0, "estimated": False}
     made = vars(estimated(value, contributions, np.ones((100, 1)), EVERYTHING))
     assert f"The policy is {verdict} what was done" in str(Improvement(**made, **said))
+    nothing = vars(estimated(0.0, np.zeros(100), np.ones((100, 1)), EVERYTHING))
+    assert "not shown to differ" in str(Improvement(**nothing, **said))
     assert "estimated propensities" in str(Improvement(**made, **said | {"estimated": True}))

@@ -87,6 +87,15 @@ def test_where_everybody_did_the_same_nothing_is_asked():
     assert not model.record
 
 
+def test_in_one_state_numbers_are_asked_for_once():
+    space, model = Space(states=1, actions=3, horizon=1), Recorded()
+    steps = {"states": [0, 0], "rewards": [0.0]}
+    estimate_propensities(Log(space, [Episode(**steps, context=[t], actions=[t % 2]) for t in range(10)]), model)
+    for inputs in model.record[0]:
+        assert (inputs[:, 1:] == 1.0).all()
+        assert inputs.shape[1] == 3
+
+
 @pytest.mark.parametrize(("count", "end"), [(8, "7 in 0. "), (9, "7 in 0 and 1 more. "), (11, "7 in 0 and 3 more. ")])
 def test_eight_actions_that_were_never_taken_are_named(count, end):
     pairs = tuple((0, action) for action in range(count))
