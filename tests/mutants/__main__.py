@@ -109,6 +109,8 @@ GROUPS = {
                     "a_certain_outcome_that_fails_refutes_a_function_at_once",
                     "the_evidence_of_counts_is_that_of_a_dirichlet_prior",
                     "functions_that_differ_by_the_step_are_charged_at_their_step",
+                    "losses_are_those_of_the_logarithm",
+                    "what_the_support_excludes_has_no_evidence",
                 )
             ),
         ),

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import gammaln
 
 from omg_cmdp.contexts import keyed
-from omg_cmdp.theory.ceiling.compiled import highest_mean, highest_means
+from omg_cmdp.theory.ceiling.compiled import charge_rewards, charge_transitions, highest_mean, highest_means
 from omg_cmdp.theory.ceiling.counted import CountedRows
 from omg_cmdp.theory.ceiling.listed import ListedFunctions
 from omg_cmdp.theory.ceiling.sets import Observed, Tallies
@@ -177,6 +177,28 @@ def test_the_evidence_of_counts_is_that_of_a_dirichlet_prior(rng, of_rewards):
     counts = np.array([[np.sum((pairs == p) & (outcomes == k)) for k in range(prior.shape[1])] for p in range(2)])
     np.testing.assert_array_equal(tallies.counts, counts)
     np.testing.assert_allclose(tallies.evidence, log_beta(prior + counts) - log_beta(prior))
+
+
+def test_losses_are_those_of_the_logarithm(rng):
+    """Of tables (N, K, P) and (N, K, P, S), in which step h is h mod K; rewards lie anywhere in [0, 1]."""
+    means, rows = rng.uniform(0.1, 0.9, (3, 2, 4)), rng.dirichlet(np.ones(5), (3, 2, 4))
+    steps, pairs, rewards, states = np.arange(6), rng.integers(4, size=6), rng.random(6), rng.integers(5, size=6)
+    seen_means, chances = means[:, steps % 2, pairs], rows[:, steps % 2, pairs, states]
+    losses = np.ones((2, 3))
+    charge_rewards(losses[0], means, steps, pairs, rewards)
+    charge_transitions(losses[1], rows, steps, pairs, states)
+    np.testing.assert_allclose(losses[0], 1.0 + cross_entropy(rewards, seen_means).sum(axis=1))
+    np.testing.assert_allclose(losses[1], 1.0 - np.log(chances).sum(axis=1))
+
+
+def cross_entropy(shares, means):
+    return -shares * np.log(means) - (1.0 - shares) * np.log(1.0 - means)
+
+
+def test_what_the_support_excludes_has_no_evidence():
+    tallies = Tallies(np.array([[0.5, 0.5, 0.0]]), of_rewards=False)
+    tallies.learn(seen([0, 0], [1, 2]))
+    assert tallies.evidence == -np.inf
 
 
 @pytest.mark.parametrize("of_rewards", [True, False])
