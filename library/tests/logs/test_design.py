@@ -1,6 +1,7 @@
 """Contexts as numbers for regressions, as they are by default."""
 
 import numpy as np
+import pytest
 
 from omg_cmdp.logs.off_policy.design import context_rows
 from omg_cmdp.oracles.feature_map import FeatureMap
@@ -31,3 +32,5 @@ def test_the_twenty_most_frequent_labels_have_a_column():
 
 def test_own_features_are_taken_as_they_are():
     assert context_rows([3.0], lambda context: [context, 1.0]).tolist() == [[3.0, 1.0]]
+    with pytest.raises(ValueError, match="`features` must be a function"):
+        context_rows([3.0], 3)
