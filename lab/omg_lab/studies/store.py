@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.documents import FileError
 from omg_cmdp.persistence import read_arrays, whole_file, write_arrays
+from omg_cmdp.validation import UNEXPECTED
 
 FORMAT = 5
 """The version of the files; a study of another version is refused."""
@@ -212,7 +213,7 @@ def _read_json(path: Path, kind: str) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(_content(path).decode())
         found, digest = content.pop("format"), content.pop("digest")
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+    except (*UNEXPECTED, ValueError) as error:
         raise ValueError(refusal) from error
     if found != f"{kind} {FORMAT}":
         raise ValueError(refusal)
@@ -244,7 +245,7 @@ def reading(path: Path, advice: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}; {advice}") from error
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (*UNEXPECTED, ValueError) as error:
         said = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         raise FileError(f"{path}: {said}; {advice}") from error
 

@@ -173,11 +173,9 @@ class Learner(Agent):
         """Load a state saved by an agent with the same settings; the run continues bit for bit."""
         state = read_state(state)
         check_settings(state, self._settings())
-        episodes = numbers("episodes_seen", state, ())
-        if episodes < 0 or not float(episodes).is_integer():  # infinity is none either
-            raise ValueError(f"`state` must hold a number of episodes, got {episodes}")
-        self._load_learned(state, int(episodes))
-        self.episodes_seen = int(episodes)
+        episodes = int(numbers("episodes_seen", state, (), whole=True))
+        self._load_learned(state, episodes)
+        self.episodes_seen = episodes
 
 
 class ModelAgent(Learner):
