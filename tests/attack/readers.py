@@ -513,9 +513,9 @@ def mangle(reader: Reader, path: Path, other: Corpus, draw: random.Random) -> No
 
 
 def content(folder: Path) -> Files:
-    """Return the files of a folder, but for locks."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    """Return the files of a folder, but for locks and journals, which SQLite takes away."""
+    kept = (path for path in sorted(folder.rglob("*")) if not path.name.endswith((".lock", "-journal")))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in kept if path.is_file()}
 
 
 def lay_out(files: Files, folder: Path) -> None:
