@@ -36,7 +36,7 @@ from omg_cmdp.persistence import (
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.recipes.recipe import episodes_in_words, shown_arguments
 from omg_cmdp.transactions import interrupts_held
-from omg_cmdp.validation import FloatArray, instance_of, interval, listed, return_interval, unit_scaled
+from omg_cmdp.validation import UNEXPECTED, FloatArray, instance_of, interval, listed, return_interval, unit_scaled
 
 
 class Ranges(TypedDict, total=False):
@@ -174,7 +174,10 @@ class Learner(Agent):
         state = read_state(state)
         check_settings(state, self._settings())
         episodes = int(numbers("episodes_seen", state, (), whole=True))
-        self._load_learned(state, episodes)
+        try:
+            self._load_learned(state, episodes)
+        except UNEXPECTED as error:
+            raise ValueError(f"`state` must be that of this {type(self).__name__}, got {error!r:.80}") from error
         self.episodes_seen = episodes
 
 

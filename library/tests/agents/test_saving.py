@@ -90,6 +90,15 @@ def test_a_spoilt_number_of_episodes_is_refused(count, name, saved):
     assert bits(other) == before
 
 
+def test_a_spoilt_count_of_the_default_rule_is_refused():
+    good, other = counting(OMG), counting(OMG)
+    (name,) = (each for each in good.state() if each.endswith("account"))
+    before = bits(other)
+    with pytest.raises(ValueError, match="`state` must"):
+        other.load_state({**good.state(), name: np.array([0.0, 0.0, 1e300, 0.0])})
+    assert bits(other) == before
+
+
 def continues_bit_for_bit(make, path, rng):
     """Save one of two agents after 20 episodes of 40: the other, restored, plays and learns the same from then on."""
     contexts, agent = make()
