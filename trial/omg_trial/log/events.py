@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from omg_cmdp.validation import instance_of
+from omg_cmdp.validation import UNEXPECTED, instance_of
 from omg_trial.keys.ring import KeyRing
 
 FORMAT = 6
@@ -32,10 +32,6 @@ _quoted = json.encoder.encode_basestring
 
 Row = tuple[int, str, str, str, str | None, str | None, str | None, str]
 """Number, time, kind, body, key, request, answer and hash of an event, as a store keeps them."""
-
-
-UNEXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
-"""Errors of reading an event that has another form than those of a service."""
 
 
 class BrokenChainError(ValueError):
