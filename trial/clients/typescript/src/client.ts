@@ -136,12 +136,12 @@ export class Client {
     return this.outbox.refused().map(({ path, body, refusal }) => ({ path, body, refusal: refusal ?? "" }));
   }
 
-  /** Go on with a service whose log is older than what was seen, after the team has decided to. */
+  /**
+   * Go on with a service whose log is older than what was seen, after the team has decided to. Numbers of episodes may have
+   * become those of other people: what waits is set aside, see `refused`. Open the episodes that are under way again.
+   */
   trust(): Promise<void> {
-    return this.inTurn(async () => {
-      this.outbox.seen = null;
-      await this.outbox.save();
-    });
+    return this.inTurn(() => this.outbox.trust());
   }
 
   /** One call at a time: their order is part of what they say. */

@@ -112,5 +112,6 @@ test("a service without an event that was seen is not believed", async () => {
   const { episode } = { episode: 1, ...(await client.open(somebody()).catch(() => ({}))) };
   await assert.rejects(client.report(episode, { step: 0, reward: 1 }), OlderLogError);
   await client.trust();
+  assert.deepEqual(client.refused().map((each) => each.body.reward), [1]);
   await assert.rejects(client.report(999999, { step: 0, reward: 1 }), /there is no episode/);
 });
