@@ -1,7 +1,10 @@
 // The client against a real service (OMG_TRIAL_URL, OMG_TRIAL_TOKEN), with a network that fails when it is told to.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFile, mkdtemp, stat } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -92,6 +95,15 @@ test("calls that are made at once are sent one after the other", async () => {
   const steps = [0, 1, 2, 3].map((step) => client.decide(episode, { step, state: "took it" }));
   const events = (await Promise.all(steps)).map((each) => each.event ?? 0);
   assert.deepEqual(events, [...events].sort((one, other) => one - other));
+});
+
+test("a redirect is not followed: a call names a person", async () => {
+  const elsewhere = createServer((_, answer) => answer.writeHead(307, { Location: `${url}/v1/episodes` }).end()).listen(0);
+  await once(elsewhere, "listening");
+  const { port } = elsewhere.address() as AddressInfo;
+  elsewhere.unref();
+  const client = await Client.connect(`http://127.0.0.1:${port}`, token, { patience: 0.05, timeout: 60 });
+  await assert.rejects(client.open(somebody()), UnreachableError);
 });
 
 test("a refusal is thrown, and one that waited is set aside", async () => {
