@@ -183,7 +183,11 @@ class Client:
             return self._outbox.refused()
 
     def trust(self) -> None:
-        """Go on with a service whose log is older than what was seen, after the team has decided to."""
+        """Go on with a service whose log is older than what was seen, after the team has decided to.
+
+        Numbers of episodes may have become those of other people: what waits is set aside, see `refused`. Open the
+        episodes that are under way again, by their occasions.
+        """
         with self._lock:
             self._outbox.trust()
 

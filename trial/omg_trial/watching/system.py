@@ -28,14 +28,17 @@ def model_fit(view: TrialView) -> Verdict:
 
 
 def learning_late(view: TrialView) -> Verdict:
-    """Look for episodes that were closed long ago, and that the version in use does not know."""
-    hours = view.trial.watch.learn_hours
+    """Look for episodes that were closed, or heard of, long ago, and since then no model was learned that is in use.
+
+    Those of the control group count too, though no model learns from them: the colour must not tell the arms.
+    """
+    hours, version = view.trial.watch.learn_hours, view.state.version
     until, missing = view.now - datetime.timedelta(hours=hours), view.trial.missing_reward
     old = [each for each in view.recent if each.closed is not None and moment(each.touched) <= until]
-    learned = {example.episode for example in view.state.version.dataset}
-    late = [each for each in old if each.arm != CONTROL and each.number not in learned]
+    learned = {example.episode for example in version.dataset}
+    late = [each for each in old if each.touched > version.time or (each.arm != CONTROL and each.number not in learned)]
     late = [each for each in late if each.example(missing) is not None]
-    return yellow_if(bool(late), f"closed for {hours:g} hours and not learned from: {named(late)}")
+    return yellow_if(bool(late), f"closed for {hours:g} hours, and the model in use is older: {named(late)}")
 
 
 def clock(view: TrialView) -> Verdict:
