@@ -129,7 +129,7 @@ class Database:
         if self._is_server and self.keys.path is None:
             raise ValueError("name a file for the keys of the trial (--keys, `keys`): they are not kept on a server")
         is_new = not self.keys.secret
-        with _writing_key_file():
+        with _writing_keys():
             self.keys.found()
         if is_new and self.keys.path is not None:
             self._take_lock("key file", self.keys.path)
@@ -260,20 +260,12 @@ class Database:
 
 
 @contextlib.contextmanager
-def _writing_key_file() -> Iterator[None]:
-    """Make a `StoreError` of a disk that fails."""
+def _writing_keys() -> Iterator[None]:
+    """Make a `StoreError` of whatever fails; a key file that was replaced is as bad as a log that was."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
-
-
-@contextlib.contextmanager
-def _writing_keys() -> Iterator[None]:
-    """Make a `StoreError` of whatever fails; a key file that was replaced is as bad as a log that was."""
-    try:
-        with _writing_key_file():
-            yield
     except KeyFileError as error:
         raise DamagedLogError(str(error)) from None
 

@@ -74,7 +74,7 @@ class Trial:
         The exploration rule.
     floor : Floor
         The least probability of every admissible action.
-    budgets : EpisodeBudgets or None
+    budgets : EpisodeBudgets
         What an episode may cost in expectation, and what actions cost.
     fallback : array (A,)
         Fixed probabilities, when there is no plan.
@@ -190,7 +190,7 @@ class Trial:
         ranges: dict[str, Any] = {"reward_range": self.reward_range, "return_range": self.return_range}
         # Outcomes of a trial come late, and models in batches: the default's account would prove nothing.
         rule = GainWeighted() if self.gamma == "adaptive" else self.gamma
-        if self.budgets is not None:  # what a plan costs with the floor
+        if self.budgets.names:  # what a plan costs with the floor
             ranges |= {"costs": self.floor.rewards(self.budgets.costs), "budgets": self.budgets.most}
         return OMG(self.space, rewards, dynamics, rule, **ranges)
 

@@ -57,9 +57,8 @@ class _Now(Collector):
             yield _gauge("lost_at_most", "Lost against the best policy, at most, with 95 % confidence.", lost.total)
             yield _gauge("lost_at_most_in_seven_days", "The same, for the last seven days.", lost.week)
             yield _gauge("settled", "Share of recent decisions on which all plausible models agree.", lost.settled)
-        memory, disk = view.process.memory, view.process.disk
-        yield _gauge("memory_megabytes", "Memory of the process.", float("nan") if memory is None else memory)
-        yield _gauge("disk_free_megabytes", "Free on the disk of the log.", float("nan") if disk is None else disk)
+        yield _gauge("memory_megabytes", "Memory of the process.", view.process.memory)
+        yield _gauge("disk_free_megabytes", "Free on the disk of the log.", view.process.disk)
         taken = collections.Counter(
             (view.trial.action_name(each.choice.action) or "", each.choice.source, " ".join(each.choice.rules))
             for each in view.week
