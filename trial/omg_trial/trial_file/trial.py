@@ -149,8 +149,6 @@ class Trial:
         file = file_path(path)
         try:
             text = file.read_bytes().decode()  # with the ends of lines as they are
-        except OSError as error:
-            raise FileError(f"{file}: cannot be read ({error})") from None
         except UnicodeDecodeError:
             raise FileError(f"{file}: is no text; a trial file is TOML, and a database goes to --database") from None
         return cls.parse(text, str(file))

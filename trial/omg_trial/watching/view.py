@@ -78,8 +78,6 @@ class TrialView:
         return found
 
 
-# Shallow copies: decisions and outcomes are tuples, and only the dictionaries grow while the checks look at them.
+# Decisions and outcomes are tuples; only the dictionaries grow while the checks look at them.
 def _copied(record: Record) -> Record:
-    made = copy.copy(record)
-    made.choices, made.outcomes = dict(record.choices), dict(record.outcomes)
-    return made
+    return dataclasses.replace(record, choices=dict(record.choices), outcomes=dict(record.outcomes))
