@@ -50,7 +50,7 @@ class _Now(Collector):
         yield _gauge("people", "People in the trial.", len(state.people))
         yield _gauge("people_withdrawn", "People who have withdrawn.", len(state.withdrawn) + len(state.erased))
         yield _gauge("episodes", "Episodes of people in the trial.", len(state.episodes))
-        yield _gauge("episodes_under_way", "Open episodes.", sum(each.closed is None for each in view.records))
+        yield _gauge("episodes_under_way", "Open episodes.", len(state.open))
         yield _gauge("rewards_overdue", "Decisions of seven days without a reward in time.", len(view.overdue))
         lost = losses(view)
         if lost is not None:
