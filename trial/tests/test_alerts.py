@@ -10,7 +10,6 @@ import threading
 import time
 from pathlib import Path
 
-import httpx
 import pytest
 
 from omg_trial import service as services
@@ -124,7 +123,7 @@ def test_a_webhook_gets_the_message_with_its_token_from_the_environment(monkeypa
         assert (body["check"], body["incident"], body["text"]) == ("clock", 7, "[adherence] red: clock\nIt jumped.\n")
         server.answers += [302, 500]
         for _ in range(2):  # a redirect is not followed: the token would go elsewhere
-            with pytest.raises(httpx.HTTPStatusError, match=r"30|50"):
+            with pytest.raises(OSError, match=r"30|50"):
                 channel.send(MESSAGE)
         assert len(server.taken) == 1
     monkeypatch.delenv("TOKEN")

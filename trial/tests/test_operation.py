@@ -1,10 +1,10 @@
 """Operation: newer software, other machines, copies, and what is told to whom."""
 
 import contextlib
+import io
 import shutil
 import sqlite3
 
-import httpx
 import pytest
 from typer.testing import CliRunner
 
@@ -14,6 +14,7 @@ from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database, InUseError
 from omg_trial.log.events import BrokenChainError
+from omg_trial.operation import copies
 from omg_trial.operation.copies import Follower, SourceError, copy_log
 from omg_trial.replay import replay
 from omg_trial.tokens import Tokens
@@ -166,7 +167,10 @@ def test_a_follower_pulls_over_http_with_the_token_of_an_analyst(tmp_path):
 
 @pytest.mark.parametrize("line", ["[" * 100_000, "{}", "[1]", '[1, "t", "opened", "{}", "k", "r", "a", "h", "a ring"]'])
 def test_a_service_that_gives_a_follower_something_else_is_named(tmp_path, monkeypatch, line):
-    monkeypatch.setattr(httpx, "get", lambda *_, **__: httpx.Response(200, text=line))
+    class Opener:
+        open = staticmethod(lambda *_, **__: io.BytesIO(line.encode()))
+
+    monkeypatch.setattr(copies, "no_redirects", Opener)
     wrong = pytest.raises(SourceError, match=r"the service cannot be read: (RecursionError|ValueError)")
     with contextlib.closing(Follower("http://service", tmp_path, "token")) as follower, wrong:
         follower.catch_up()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import json
 import tempfile
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import httpx
 
 from omg_trial.client.client import Client
 from omg_trial.contract import Refusal
-from omg_trial.operation.copies import Follower
+from omg_trial.operation import copies
 from omg_trial.replay import replay
 from omg_trial.web.calls import JSON, json_object
 from trial.tests import trials
@@ -115,10 +117,13 @@ def read_events(path: Path) -> None:
     """Follow a service that gives these events."""
     lines = path.read_bytes().splitlines(keepends=True)
 
-    def get(address: str, **_: Any) -> httpx.Response:
-        return httpx.Response(200, content=b"".join(lines[int(address.rpartition("=")[2]) :]))
+    class Opener:
+        @staticmethod
+        def open(request: urllib.request.Request, **_: Any) -> io.BytesIO:
+            after = int(request.full_url.rpartition("=")[2])
+            return io.BytesIO(b"".join(lines[after:]))
 
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        stack.enter_context(mock.patch.object(httpx, "get", get))
-        stack.enter_context(contextlib.closing(Follower("http://service", folder, "token"))).catch_up()
+        stack.enter_context(mock.patch.object(copies, "no_redirects", Opener))
+        stack.enter_context(contextlib.closing(copies.Follower("http://service", folder, "token"))).catch_up()

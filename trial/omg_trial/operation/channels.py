@@ -1,14 +1,14 @@
-"""How a message leaves the service: by a webhook or by e-mail."""
+"""How a message leaves the service: by a webhook or by e-mail, with the standard library alone."""
 
 from __future__ import annotations
 
 import email.message
 import email.utils
+import json
 import smtplib
 import ssl
+import urllib.request
 from typing import Any, NamedTuple
-
-import httpx
 
 from omg_trial.trial_file.alerts import Alerts, secret
 
@@ -25,6 +25,18 @@ class Message(NamedTuple):
     """The same for a program: trial, severity, check, incident, time."""
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A token must not follow whoever redirects."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def no_redirects() -> urllib.request.OpenerDirector:
+    """Return what opens an address, and no other that it may point to."""
+    return urllib.request.build_opener(_NoRedirect)
+
+
 class Webhook:
     """Posts messages as JSON, with a field `text`, which chat services show."""
 
@@ -32,13 +44,13 @@ class Webhook:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self._url = url
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
 
     def send(self, message: Message) -> None:
-        """Post a message; any answer but 2xx is an error: a token must not follow whoever redirects."""
-        content = {"text": f"{message.subject}\n{message.text}", **message.facts}
-        with httpx.stream("POST", self._url, json=content, headers=self._headers, timeout=TIMEOUT) as answer:
-            answer.raise_for_status()
+        """Post a message; any answer but 2xx is an error."""
+        content = json.dumps({"text": f"{message.subject}\n{message.text}", **message.facts}).encode()
+        request = urllib.request.Request(self._url, content, self._headers, method="POST")
+        no_redirects().open(request, timeout=TIMEOUT).close()
 
 
 class Mail:

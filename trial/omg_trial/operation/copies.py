@@ -5,17 +5,17 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import httpx
 
 from omg_cmdp.persistence import whole_file
 from omg_trial.log.database import Database
 from omg_trial.log.events import BrokenChainError, Chain, Event, ending, verified
 from omg_trial.log.schema import EVENTS
-from omg_trial.operation.channels import TIMEOUT
+from omg_trial.operation.channels import TIMEOUT, no_redirects
 
 TOGETHER = 1000
 """Events that are written in one transaction."""
@@ -137,9 +137,10 @@ class Follower:
                 return list(itertools.islice(log.read(after), TOGETHER))
         address, headers = f"{self._source}/v1/events?after={after}", {"Authorization": f"Bearer {self._token}"}
         try:
-            answer = httpx.get(address, headers=headers, timeout=TIMEOUT)
-            if answer.is_success:
-                return [_event(json.loads(line)) for line in answer.content.splitlines()]
-        except (httpx.HTTPError, httpx.InvalidURL, RecursionError, ValueError) as error:
+            with no_redirects().open(urllib.request.Request(address, headers=headers), timeout=TIMEOUT) as answer:
+                return [_event(json.loads(line)) for line in answer]
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise SourceError(f"the service answers {error.code}; the token must have the role follower") from None
+        except (OSError, RecursionError, TypeError, ValueError) as error:
             raise SourceError(f"the service cannot be read: {type(error).__name__}") from None
-        raise SourceError(f"the service answers {answer.status_code}; the token must have the role follower")
