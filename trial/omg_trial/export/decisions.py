@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ from omg_trial.episodes import Record, StepDecision, StepOutcome
 from omg_trial.keys.marks import ALIAS, alias_of
 from omg_trial.log.events import Event, verified
 from omg_trial.state import State
+from omg_trial.trial_file.between import EpisodeBudgets
 from omg_trial.trial_file.trial import Trial
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ def columns(trial: Trial) -> dict[str, Column]:
             lambda row: "; ".join(actions[each] for each in row.choice.closed),
         ),
         "probability": number("of `action`, given all before; empty if not drawn", lambda row: row.choice.probability),
-        **_drawn_columns(trial),
+        **{f"probability_{name}": _chance_column(place, name) for place, name in enumerate(actions)},
+        **{f"expected_{name}": _cost_column(trial.budgets, place) for place, name in enumerate(trial.budgets.names)},
         "version": count("of the model; 0 has learned nothing", lambda row: row.choice.version),
         "source": text("of the policy: plan (certified), last plan, fixed, control", lambda row: row.choice.source),
         "cause": text("why the source is not plan; empty if it is", lambda row: row.choice.cause),
@@ -212,25 +214,19 @@ def columns(trial: Trial) -> dict[str, Column]:
     }
 
 
-def _drawn_columns(trial: Trial) -> dict[str, Column]:
-    """Return the probability of each action, and what was to be spent of each budget: empty where nothing was drawn."""
-    budgets = trial.budgets
+def _draw_column(meaning: str, number: Callable[[StepDecision], float]) -> Column:
+    """Return a column that is empty where nothing was drawn."""
+    return Column("float64", meaning, lambda row: number(row.choice) if row.choice.probabilities else None)
 
-    def column(meaning: str, numbers: Callable[[StepDecision], Sequence[float]], place: int) -> Column:
-        return Column("float64", meaning, lambda row: numbers(row.choice)[place] if row.choice.probabilities else None)
 
-    def costs(choice: StepDecision) -> list[float]:
-        found: list[float] = budgets.expected(choice.state, choice.probabilities).tolist()
-        return found
+def _chance_column(place: int, name: str) -> Column:
+    return _draw_column(f"with which {name} was drawn", lambda choice: choice.probabilities[place])
 
-    found = {
-        f"probability_{name}": column(f"with which {name} was drawn", lambda choice: choice.probabilities, place)
-        for place, name in enumerate(trial.actions)
-    }
-    for place, (name, most) in enumerate(zip(budgets.names, budgets.most, strict=True)):
-        meaning = f"expected {name}, by all probabilities; an episode may have {most:g}"
-        found[f"expected_{name}"] = column(meaning, costs, place)
-    return found
+
+def _cost_column(budgets: EpisodeBudgets, place: int) -> Column:
+    """Return the column of what the decision was to cost."""
+    meaning = f"expected {budgets.names[place]}, by all probabilities; an episode may have {budgets.most[place]:g}"
+    return _draw_column(meaning, lambda made: float(budgets.expected(made.state, made.probabilities)[place]))
 
 
 def _context_columns(trial: Trial) -> dict[str, Column]:

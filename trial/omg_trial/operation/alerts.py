@@ -57,7 +57,7 @@ class Courier:
         self.name = channel.name
         self._channel, self._at_desk, self._process = channel, at_desk, process
         self._sent: set[Hashable] = set()
-        self._began, self._thread = 0.0, threading.Thread()
+        self._began, self._thread = time.monotonic(), threading.Thread()
 
     def look(self, view: TrialView, found: Sequence[Finding], lost: bool) -> None:
         """Send everything that is due now."""
@@ -73,13 +73,13 @@ class Courier:
             return
         self._sent &= {each.key for each in due}  # what is no longer due may come again
         new = [each for each in due if each.key not in self._sent]
-        self._began, name = time.monotonic(), f"omg-trial {self.name}"
-        self._thread = threading.Thread(target=self._send, args=(new,), name=name, daemon=True)
+        self._thread = threading.Thread(target=self._send, args=(new,), name=f"omg-trial {self.name}", daemon=True)
         self._thread.start()
 
     def _send(self, due: list[Due]) -> None:
         """Send messages until one is not taken, and record each."""
         for each in due:
+            self._began = time.monotonic()
             try:
                 self._channel.send(each.message)
             except Exception as error:  # whatever a server may do: only its kind, as it may hold an address
