@@ -254,7 +254,8 @@ class Client:
                 cause = f"status {response.status_code}"
                 pause = max(pause, _seconds(response.headers.get("Retry-After")))
             if time.monotonic() + pause > end:
-                raise UnreachableError(f"the service did not answer for {self.patience:g} seconds: {cause}")
+                address = self._http.base_url
+                raise UnreachableError(f"{address} did not answer for {self.patience:g} seconds: {cause}")
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 

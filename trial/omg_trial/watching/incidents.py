@@ -64,6 +64,6 @@ def close_overdue(desk: Desk) -> None:
 
 def note(desk: Desk, changed: list[Finding]) -> None:
     """Keep what the checks have found, if anything can be kept."""
-    for check, severity, message in changed:
+    for each in changed:
         if not desk.lost:
-            desk.record("incident", {"severity": severity, "check": check, "message": message})
+            desk.record("incident", each._asdict())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 
 from omg_trial.people.participants import CONTROL
 from omg_trial.rules import moment
@@ -74,16 +75,17 @@ def unauthorised_calls(view: TrialView) -> Verdict:
 def memory(view: TrialView) -> Verdict:
     """Compare the memory in use with what is allowed."""
     used, most = view.process.memory, view.trial.watch.memory_megabytes
-    shown = "unknown" if used is None else f"{used:.0f} MB"
-    return yellow_if(used is not None and used > most, f"memory in use: {shown}, allowed are {most:.0f} MB")
+    return yellow_if(used > most, f"memory in use: {_shown(used)}, allowed are {most:.0f} MB")
 
 
 def disk(view: TrialView) -> Verdict:
     """Compare the space that is free with what is needed."""
     free, least = view.process.disk, view.trial.watch.disk_megabytes
-    shown = "unknown" if free is None else f"{free:.0f} MB"
-    bad = free is not None and free < least
-    return RED if bad else GREEN, f"free on disk: {shown}, needed are {least:.0f} MB"
+    return RED if free < least else GREEN, f"free on disk: {_shown(free)}, needed are {least:.0f} MB"
+
+
+def _shown(megabytes: float) -> str:
+    return "unknown" if math.isnan(megabytes) else f"{megabytes:.0f} MB"
 
 
 def alerts(view: TrialView) -> Verdict:
