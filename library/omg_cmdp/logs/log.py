@@ -129,6 +129,19 @@ class Log:
         horizon = self.space.horizon
         return self._of([e for e in self.episodes if len(e.actions) == horizon and np.isfinite(e.rewards).all()])
 
+    def require_whole(self) -> None:
+        """Raise unless all episodes were seen to their end, with all rewards known."""
+        steps, horizon = self.steps, self.space.horizon
+        if (partial := (steps < horizon) | np.isnan(self.returns)).any():
+            place = int(np.argmax(partial))
+            cut = (
+                f"cut off after {steps[place]} of {horizon} steps"
+                if steps[place] < horizon
+                else "with an unknown reward"
+            )
+            rule = "hold whole episodes with all rewards (`log.whole()` leaves others out)"
+            raise ValueError(f"`log` must {rule}, got episode {place} {cut}")
+
     @property
     def states(self) -> NDArray[np.int64]:
         """The states, (n, H + 1); -1 where an episode was not seen, or nobody knows where its last action led."""
