@@ -131,16 +131,11 @@ class Log:
 
     def require_whole(self) -> None:
         """Raise unless all episodes were seen to their end, with all rewards known."""
-        steps, horizon = self.steps, self.space.horizon
-        if (partial := (steps < horizon) | np.isnan(self.returns)).any():
-            place = int(np.argmax(partial))
-            cut = (
-                f"cut off after {steps[place]} of {horizon} steps"
-                if steps[place] < horizon
-                else "with an unknown reward"
-            )
+        known, horizon = np.isfinite(self.rewards).sum(axis=1), self.space.horizon
+        if (known < horizon).any():
+            place = int(np.argmax(known < horizon))
             rule = "hold whole episodes with all rewards (`log.whole()` leaves others out)"
-            raise ValueError(f"`log` must {rule}, got episode {place} {cut}")
+            raise ValueError(f"`log` must {rule}, got {known[place]} of {horizon} rewards in episode {place}")
 
     @property
     def states(self) -> NDArray[np.int64]:
