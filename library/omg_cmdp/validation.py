@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 ROW_SUM_TOLERANCE = 1e-8
 LARGEST_FLOAT = np.finfo(np.float64).max
 LARGEST_INTEGER = 2**53
 """The largest size of a table and number of episodes: beyond it, floats skip some integers."""
+UNEXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
+"""What decoding raises, beside ValueError, on a content that nothing here has written."""
 
 
 def instance_of(name: str, value: object, *kinds: type) -> None:

@@ -196,7 +196,7 @@ def test_errors_on_the_way_add_up_to_what_the_mean_model_misses(by_steps, rng):
         chosen, values = np.empty(shape, np.int64), np.empty((model.horizon + 1, model.states))
         visits, errors = np.empty_like(values), np.empty(shape)
         for rewards, kernel, drawn in zip(paid, moves, models_of(model, paid, moves), strict=True):
-            compiled.best_actions(kernel, rewards, model.admissible, *bounds, chosen, values)
+            compiled.best_actions(kernel, rewards, model.raw[3], *bounds, chosen, values)
             compiled.follow(*model.raw[:3], chosen, values, visits, errors)
             policy, expected = clipped_optimum(drawn, least, most)
             np.testing.assert_array_equal(np.eye(model.actions)[chosen], policy)

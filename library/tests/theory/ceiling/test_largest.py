@@ -219,8 +219,9 @@ def test_a_mixture_of_the_best_policy_with_itself_never_loses_less_than_nothing(
 def test_beside_an_action_that_is_not_known_the_known_one_is_not_settled():
     space, known = omg.Space(states=1, actions=2, horizon=1), listed(np.ones((1, 1, 1, 2, 1)))
     plausible, first = PlausibleRewards(np.array([[[0.5, 0.0]]]), np.array([[[0.5, 1.0]]])), np.array([[[[1.0, 0.0]]]])
-    found = loss(space, plausible, known, first)
-    assert (found.most, found.settled) == (0.5, 0.0)
+    for rows in (known, known._replace(tables=None)):
+        found = loss(space, plausible, rows, first)
+        assert (found.most, found.settled) == (0.5, 0.0)
 
 
 TIES = pytest.mark.parametrize(
@@ -242,6 +243,23 @@ def test_what_every_action_earns_later_cannot_make_up_for_less_now(ahead, tied):
     onwards, first = np.zeros((1, 1, 2, 2, 2)), np.zeros((1, 2, 2, 2))
     onwards[..., 1] = first[..., 0] = 1.0
     low, high = np.array([[[[ahead, 0.0], [paid, 0.0]]] for paid in (0.0, 1.0)])
-    found = loss(space, PlausibleRewards(low, high), listed(onwards), first)
-    assert (found.most, found.settled) == (0.0, 0.5 if tied else 1.0)
-    assert found.plausible[0, 0].tolist() == [True, tied]
+    for rows in (listed(onwards), listed(onwards)._replace(tables=None)):
+        found = loss(space, PlausibleRewards(low, high), rows, first)
+        assert (found.most, found.settled) == (0.0, 0.5 if tied else 1.0)
+        assert found.plausible[0, 0].tolist() == [True, tied]
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_known_rows_have_the_bound_of_any_rows(rng, number):
+    rng = np.random.default_rng([number, int(rng.integers(1 << 30))])
+    space = random_space(rng)
+    rewards, transitions = random_lists(rng, space, 1)
+    low, high = rewards[0] * rng.random(), rewards[0] + (1.0 - rewards[0]) * rng.random(rewards[0].shape)
+    policies, box, known = random_policies(rng, space), PlausibleRewards(low, high), listed(transitions)
+    returns = (space.horizon * 0.4 * rng.random(), space.horizon * rng.uniform(0.4, 1.0))
+    compiled, plain = (
+        loss(space, box, rows, policies, returns=returns) for rows in (known, known._replace(tables=None))
+    )
+    assert compiled.most == pytest.approx(plain.most, abs=1e-12)
+    assert compiled.settled == plain.settled
+    assert np.array_equal(compiled.plausible, plain.plausible)
