@@ -188,6 +188,13 @@ def test_the_command_erases_once_and_not_beside_a_service(path):
     assert called("erase", path, "nobody", "--cause", "asked").exit_code == 2
 
 
+def test_the_running_service_forgets_what_it_has_learned_from(path):
+    with begun(path) as at:
+        assert at.trainer._known[0]
+        at.call("erase", {"person": "p1", "cause": "asked to be forgotten"})
+        assert not at.trainer._known[0]
+
+
 def test_withdrawn_people_are_not_in_the_default_export(path):
     with begun(path) as at:
         at.call("withdraw", {"person": "p1"})
