@@ -218,7 +218,7 @@ class State:
 
     def _on_published(self, event: Event, body: Body) -> None:
         assert self.waiting is not None
-        self.versions = [*self.versions, self.waiting._replace(time=event.time)][-KEPT_VERSIONS:]
+        self.versions = [*self.versions, self.waiting][-KEPT_VERSIONS:]
         self.waiting = None
         self._changed(Change(event.time, body["version"], len(self.version.dataset), "published", body["cause"]))
 

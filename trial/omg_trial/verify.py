@@ -224,8 +224,7 @@ class _Reader:
         """Return the number in [0, 1) that is the first 53 bits of an HMAC."""
         return float(int(keyed(self.secret, *name)[:16], 16) >> 11) * 2.0**-53
 
-    def _call(self, number: int, kind: str, body: Body, *of_call: str | None) -> Iterator[str]:
-        key, answer = of_call
+    def _call(self, number: int, kind: str, body: Body, key: str | None, answer: str | None) -> Iterator[str]:
         if key is None or answer is None:
             yield "key and answer belong together"
             return

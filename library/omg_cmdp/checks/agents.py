@@ -221,14 +221,8 @@ def check_other_files_are_refused(subject: AgentSubject) -> None:
     )
 
 
-AGENT_CHECKS: tuple[Callable[[AgentSubject], None], ...] = (
-    check_policies_are_valid,
-    check_asking_changes_nothing,
-    check_input_is_not_kept,
-    check_episodes_may_overlap,
-    check_bad_input_is_refused,
-    check_file_continues,
-    check_other_files_are_refused,
+AGENT_CHECKS: tuple[Callable[[AgentSubject], None], ...] = tuple(
+    each for name, each in vars().items() if name.startswith("check_") and each is not check_agent
 )
 
 

@@ -218,16 +218,8 @@ def check_regret_bound(subject: OracleSubject) -> None:
             require(within, f"regret {regret:.6g} above its bound {bound:.6g} ({outcomes}, {visits})")
 
 
-ORACLE_CHECKS: tuple[Callable[[OracleSubject], None], ...] = (
-    check_predictions_are_valid,
-    check_draws,
-    check_asking_changes_nothing,
-    check_input_is_not_kept,
-    check_lists_are_accepted,
-    check_bad_input_is_refused,
-    check_state_survives,
-    check_account,
-    check_regret_bound,
+ORACLE_CHECKS: tuple[Callable[[OracleSubject], None], ...] = tuple(
+    each for name, each in vars().items() if name.startswith("check_") and each is not check_oracle
 )
 
 

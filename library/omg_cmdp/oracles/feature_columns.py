@@ -104,13 +104,20 @@ class Category(Made):
         own = self.label(value)
         return [float(label == own) for label in self.labels]
 
-    def label(self, value: Any) -> str | None:
+    @staticmethod
+    def label(value: Any) -> str | None:
         """Return the text by which a value is known, whether it is one of `labels` or not; None if it is missing.
 
-        >>> Category(column="ward", labels=("1", "2")).label(1.0)
+        1 and 1.0 are the same, as whole numbers become floats where some are missing.
+
+        >>> Category.label(1.0)
         '1'
         """
-        return _label(value)
+        value = plain(value)
+        # pandas turns whole numbers into floats in a column with missing values.
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return None if value is None else str(value)
 
     def marks(self, value: Any) -> list[float]:
         """Return nothing: a missing category has zeros only."""
@@ -131,7 +138,7 @@ def fit_number(column: str | int, values: list[Any], outside: float) -> Number:
 
 def fit_category(column: str | int, values: list[Any], most: int) -> Category:
     """Return the rule of a column of categories, with an entry for each of the `most` frequent ones."""
-    counts = collections.Counter(label for value in values if (label := _label(value)) is not None)
+    counts = collections.Counter(label for value in values if (label := Category.label(value)) is not None)
     if not counts:
         raise ValueError(f"`table` must have a category in column {column!r}, got {values!r:.60}")
     # By frequency, ties by label: the same table makes the same map in any order of rows.
@@ -151,12 +158,3 @@ def _number(value: Any) -> float | None:
     except (OverflowError, TypeError, ValueError):
         return None
     return None if math.isnan(number) else number
-
-
-def _label(value: Any) -> str | None:
-    """Return the text of a category; 1 and 1.0 are the same, as whole numbers become floats where some are missing."""
-    value = plain(value)
-    # pandas turns whole numbers into floats in a column with missing values.
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return None if value is None else str(value)

@@ -14,10 +14,6 @@ from omg_cmdp.validation import FloatArray
 _NOTHING = np.empty(0)
 
 
-def _none() -> FloatArray:
-    return _NOTHING
-
-
 class Status(enum.Enum):
     """Why the planner stopped, or what an agent plays in its place; the value is the sentence shown to the user.
 
@@ -85,9 +81,9 @@ class Solution:
     certificate: float
     status: Status
     iterations: int
-    prices: FloatArray = dataclasses.field(default_factory=_none)
-    costs: FloatArray = dataclasses.field(default_factory=_none)
-    least_costs: FloatArray = dataclasses.field(default_factory=_none)
+    prices: FloatArray = dataclasses.field(default_factory=lambda: _NOTHING)
+    costs: FloatArray = dataclasses.field(default_factory=lambda: _NOTHING)
+    least_costs: FloatArray = dataclasses.field(default_factory=lambda: _NOTHING)
 
 
 def as_solution(

@@ -1,17 +1,31 @@
 """Is it better than what was done: estimated propensities, paired differences, and refusals with a reason."""
 
+import itertools
 import sys
 
 import numpy as np
 import pytest
 
-from library.tests.logs.tables import SPACE, changed, random_log
-from library.tests.logs.test_learned import UNIFORM, greedy_log
+from library.tests.logs.tables import SPACE, changed, policies, random_log
 from omg_cmdp import Episode, Log, Space
-from omg_cmdp.logs import estimate_propensities, improvement
+from omg_cmdp.logs import estimate_propensities, importance_sampling, improvement
+from omg_cmdp.logs.off_policy.improvement import weights_of_states
+from omg_cmdp.logs.off_policy.steps import LoggedSteps
 
 ARMS = Space(states=1, actions=2, horizon=1)
-FIRST, SECOND = np.array([[[1.0, 0.0]]]), np.array([[[0.0, 1.0]]])
+FIRST, SECOND, UNIFORM = np.array([[[1.0, 0.0]]]), np.array([[[0.0, 1.0]]]), np.full((1, 1, 2), 0.5)
+
+
+def greedy_log(rng, rounds=200, explore=0.2):
+    """Return what an agent logs that mostly plays the better mean so far, of two arms that both pay ½ on average."""
+    paid, tried, log = np.ones(2), np.full(2, 2.0), Log(ARMS)
+    for _ in range(rounds):
+        chances = explore / 2 + (1.0 - explore) * np.eye(2)[np.argmax(paid / tried)]
+        action, reward = int(rng.random() > chances[0]), float(rng.random() < 0.5)
+        paid[action], tried[action] = paid[action] + reward, tried[action] + 1.0
+        steps = {"states": [0, 0], "actions": [action], "rewards": [reward]}
+        log.add(Episode(context="c", **steps, propensities=[chances[action]]))
+    return log
 
 
 def by_doctors(rng, count=300):
@@ -137,5 +151,52 @@ def test_it_is_refused_with_a_reason(rng):
     with pytest.raises(ValueError, match=r"does not say what `policy` is worth: \d+ episodes count"):
         improvement(few, lambda context: FIRST)
     cut = Log(SPACE, [episode.first(2) for episode in random_log(rng).episodes])
-    with pytest.raises(ValueError, match=r"`log.whole\(\)` leaves such episodes out"):
+    with pytest.raises(ValueError, match=r"`log.whole\(\)` leaves others out"):
         improvement(cut, lambda context: np.full((3, 2, 2), 0.5))
+
+
+def test_weights_of_states_are_the_ratio_of_two_marginals(rng):
+    """In one context: d̂^π_h(s), pushed forward through means over the log, over d̂_h(s)."""
+    log, target = random_log(rng, 60, context="c"), policies(rng)["mild"]
+    steps, everybody = LoggedSteps(log, lambda context: target), np.ones(60, dtype=bool)
+    found = weights_of_states(steps, np.zeros((1, 0)), steps.ratios(), everybody)
+    states, wanted = log.states, np.bincount(log.states[:, 0], minlength=2) / 60
+    for h in range(SPACE.horizon):
+        logged = np.bincount(states[:, h], minlength=2) / 60
+        np.testing.assert_allclose(found[:, h], (wanted / logged)[states[:, h]], rtol=1e-12)
+        ratios = target[h, states[:, h], log.actions[:, h]] / log.propensities[:, h]
+        following = [(wanted / logged)[states[:, h]] * ratios * (states[:, h + 1] == s) for s in (0, 1)]
+        wanted = np.mean(following, axis=1)
+
+
+def test_where_products_fail_states_are_weighted(rng):
+    """In a single state all weights of states are 1, whatever was done before; products of ratios are 0 or large."""
+    space, target = Space(states=1, actions=2, horizon=5), np.tile([0.9, 0.1], (5, 1, 1))
+    steps = {"context": "c", "states": np.zeros(6, dtype=int), "propensities": np.full(5, 0.5)}
+    every = list(itertools.product((0, 1), repeat=5)) * 8
+    log = Log(space, [Episode(**steps, actions=actions, rewards=rng.random(5)) for actions in every])
+    assert importance_sampling(log, lambda context: target).effective_sample_size < 30
+    made = improvement(log, lambda context: target)
+    assert made.effective_sample_size == pytest.approx(len(log) * 7 / 8 / (2 * (0.9**2 + 0.1**2)))
+    assert abs(made.value) < 4.0 * made.standard_error
+
+
+def test_contexts_need_not_come_again(rng):
+    """The second arm pays (1 + x)/2 for a context x; lines through other people's rewards know the best arm's worth."""
+    log = Log(ARMS)
+    for x in rng.uniform(-1.0, 1.0, size=300):
+        arm = int(rng.integers(2))
+        steps = {"states": [0, 0], "actions": [arm], "rewards": [0.5 + 0.5 * x if arm else 0.2]}
+        log.add(Episode(context=np.array([x]), **steps, propensities=[0.5]))
+    best = lambda context: SECOND if 0.5 + 0.5 * context[0] > 0.2 else FIRST  # noqa: E731
+    scores, exact = (
+        improvement(log, best).contributions + log.returns,
+        [max(0.2, 0.5 + 0.5 * c[0]) for c in log.contexts],
+    )
+    assert np.corrcoef(scores[60:], exact[60:])[0, 1] > 0.98
+
+
+def test_features_that_are_no_vectors_are_refused(rng):
+    for features in (lambda c: 1.0, lambda c: [np.nan], lambda c: np.ones(int(c[0] > 0))):
+        with pytest.raises(ValueError, match="`features` must return vectors of one length with finite numbers, got"):
+            improvement(random_log(rng), lambda context: np.full((3, 2, 2), 0.5), features=features)

@@ -233,6 +233,9 @@ def test_what_is_missing_is_refused(rng):
     for estimate in (importance_sampling, lambda *args: doubly_robust(*args, lambda context: zero_model(SPACE))):
         with pytest.raises(ValueError, match="`log` must hold propensities"):
             estimate(silent, lambda context: table)
+    cut = Log(SPACE, [log.episodes[0], log.episodes[1].first(1)])
+    with pytest.raises(ValueError, match=r"must hold whole episodes .*got episode 1 cut off after 1 of 3 steps"):
+        importance_sampling(cut, lambda context: table)
     with pytest.raises(ValueError, match="`policy` must have shape"):
         importance_sampling(log, lambda context: table[0])
     with pytest.raises(ValueError, match="`model` must return a TabularMDP, got NoneType"):

@@ -9,15 +9,7 @@ from gymnasium.spaces import Discrete
 import omg_cmdp as omg
 from library.tests.logs.tables import SPACE, random_log
 from library.tests.runs.corridor import Anything
-from omg_cmdp.logs import (
-    doubly_robust,
-    evaluate,
-    fitted_q,
-    importance_sampling,
-    marginal_doubly_robust,
-    model_value,
-    read_table,
-)
+from omg_cmdp.logs import doubly_robust, importance_sampling, read_table
 from omg_cmdp.oracles import CountDynamics, CountRewards
 
 SIZES = {"states": 2, "actions": 1, "horizon": 3}
@@ -31,19 +23,18 @@ def one_step(rewards, terminated=True):
 
 
 def test_ended_episodes_need_a_range_that_holds_what_they_earn():
-    """Rewards of 1 and 2, then nothing: 1.5. With zeros outside the range fitted Q said 3.5, and was sure of it."""
+    """Rewards of 1 and 2, then nothing: 1.5."""
     space, table = omg.Space(**SIZES), one_step([1.0, 2.0] * 50)
     with pytest.raises(ValueError, match=r"`reward_range` must hold 0, what ended episodes earn, got \(1\.0, 2\.0\)"):
         read_table(table, space=space, reward_range=(1.0, 2.0))
     log = read_table(table, space=space, reward_range=(0.0, 2.0))
-    for estimate in (fitted_q, importance_sampling):
-        assert estimate(log, lambda context: np.ones((3, 2, 1))).value == pytest.approx(1.5, abs=1e-9)
+    assert importance_sampling(log, lambda context: np.ones((3, 2, 1))).value == pytest.approx(1.5, abs=1e-9)
 
 
 def test_an_episode_that_ends_with_the_horizon_earns_nothing_more():
     space = omg.Space(states=2, actions=1, horizon=1)
     log = read_table(one_step([1.0, 2.0] * 50), space=space, reward_range=(1.0, 2.0))
-    assert fitted_q(log, lambda context: np.ones((1, 2, 1))).value == pytest.approx(1.5, abs=1e-9)
+    assert importance_sampling(log, lambda context: np.ones((1, 2, 1))).value == pytest.approx(1.5, abs=1e-9)
     # Nor does one that was cut off: nothing is said of what follows.
     cut = read_table(one_step([1.0, 2.0] * 50, terminated=False), space=omg.Space(**SIZES), reward_range=(1.0, 2.0))
     assert cut.steps.tolist() == [1] * 100
@@ -57,16 +48,10 @@ def test_a_model_is_of_the_log_s_range(rng):
     oracles = CountRewards(**sizes), CountDynamics(**sizes)
     agent = omg.logs.warm_start(omg.agents.Greedy(SPACE, *oracles, reward_range=(-1.0, 3.0)), wide)
     policy = np.full((3, 2, 2), 0.5)
-    right = model_value(wide, lambda context: policy, agent.model)
+    right = doubly_robust(wide, lambda context: policy, agent.model)
     assert right.value == pytest.approx(log.returns.mean(), abs=0.6)
-    for estimate in (
-        model_value,
-        doubly_robust,
-        marginal_doubly_robust,
-        lambda *given: evaluate(*given[:2], model=given[2]),
-    ):
-        with pytest.raises(ValueError, match=r"`model` is of rewards in \(-1\.0, 3\.0\), .* of \(0\.0, 1\.0\)"):
-            estimate(log, lambda context: policy, agent.model)
+    with pytest.raises(ValueError, match=r"`model` is of rewards in \(-1\.0, 3\.0\), .* of \(0\.0, 1\.0\)"):
+        doubly_robust(log, lambda context: policy, agent.model)
 
 
 def test_a_world_has_two_ranges_and_a_log_is_of_either():
@@ -75,11 +60,11 @@ def test_a_world_has_two_ranges_and_a_log_is_of_either():
     policy[:, -1] = [1.0, 0.0, 0.0, 0.0]
     sampled = omg.Log(lake.space, [lake.sample(False, policy, np.random.default_rng(0))])
     played = omg.play(lake, Anything(lake.space, lake.reward_range), [False])
-    values = [model_value(log, lambda context: policy, lake.mdp).value for log in (sampled, played)]
+    values = [doubly_robust(log, lambda context: policy, lake.mdp).value for log in (sampled, played)]
     assert values[1] == pytest.approx(lake.original_value(values[0]), abs=1e-9)
     other = omg.Log(lake.space, sampled.episodes, reward_range=(-2.0, 2.0))
     with pytest.raises(ValueError, match="`model` is of rewards in"):
-        model_value(other, lambda context: policy, lake.mdp)
+        doubly_robust(other, lambda context: policy, lake.mdp)
 
 
 class Errand(gymnasium.Env):

@@ -345,14 +345,6 @@ EXAMPLES = {
     "logs.improvement": lambda: {
         **{"log": a_varied_log(), "policy": lambda _: UNIFORM, "features": lambda _: np.ones(1), "seed": 1},
     },
-    "logs.evaluate": lambda: {
-        **{"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
-        **{"features": lambda _: np.ones(1), "level": 0.9, "seed": 1},
-    },
-    "logs.fitted_q": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "features": None},
-    "logs.marginal_doubly_robust": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
-    "logs.marginal_sampling": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "features": None},
-    "logs.model_value": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
     "logs.importance_sampling": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "weighted": True},
     "logs.read_export": lambda: {"frame": an_export(), "space": SPACE, "reward_range": (0.0, 1.0)},
     "logs.read_log": lambda: {

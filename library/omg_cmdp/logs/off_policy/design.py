@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context, alike, context_numbers
-from omg_cmdp.logs.off_policy.regression import Features, feature_rows
 from omg_cmdp.oracles.feature_map import FeatureMap
-from omg_cmdp.validation import FloatArray, function
+from omg_cmdp.validation import FloatArray, float_table, function
+
+Features = Callable[[Any], ArrayLike]
+"""context -> (d,), numbers of the size of 1 without a constant."""
 
 MOST_LABELS = 20
 """The number of labels that have a column of their own, the most frequent ones."""
@@ -31,9 +35,9 @@ def context_rows(contexts: Sequence[Context], features: Features | None) -> Floa
     """
     if features is not None:
         function("features", features)
-        return feature_rows(features, list(contexts))
+        return _feature_rows(features, contexts)
     if all(isinstance(context, Mapping) and context for context in contexts):
-        rows = feature_rows(FeatureMap.fit(list(contexts)), list(contexts))
+        rows = _feature_rows(FeatureMap.fit(list(contexts)), contexts)
         return np.asarray(rows[:, 1:] / rows[:, :1])
     vectors = [None if np.isscalar(context) else context_numbers(context) for context in contexts]
     if all(vector is not None and vector.shape == vectors[0].shape for vector in vectors):  # type: ignore[union-attr]
@@ -47,3 +51,12 @@ def context_rows(contexts: Sequence[Context], features: Features | None) -> Floa
     for place, members in enumerate(known):
         rows[members, place] = 1.0
     return rows
+
+
+def _feature_rows(features: Features, contexts: Sequence[Context]) -> FloatArray:
+    """Return the features of each context, (n, d)."""
+    rows = [float_table("features", features(context)) for context in contexts]
+    for row in rows:
+        if row.ndim != 1 or row.shape != rows[0].shape or not np.isfinite(row).all():
+            raise ValueError(f"`features` must return vectors of one length with finite numbers, got {row!r:.80}")
+    return np.array(rows)

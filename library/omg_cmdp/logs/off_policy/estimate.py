@@ -25,9 +25,6 @@ from omg_cmdp.validation import FloatArray, probability, seed_number
 FEWEST_EPISODES = 30
 """The smallest effective sample size at which an estimate counts as supported."""
 
-MOST_UNSEEN = 0.05
-"""The largest share of a policy's steps that may go where no logged episode was."""
-
 STANDARD_ERRORS = 3.0
 """The number of standard errors by which a mean weight may differ from 1."""
 
@@ -47,10 +44,7 @@ class Support(enum.Enum):
 
     GOOD = "The log supports it."
     FEW = f"Fewer than {FEWEST_EPISODES} episodes count: the log hardly ever does what the policy does."
-    UNSEEN = f"More than {MOST_UNSEEN:.0%} of the policy's steps go where no logged episode was."
     UNBALANCED = "The weights are not 1 on average: propensities are wrong, or the policy does what the log never did."
-    LEARNED = "The log's policy changed as it was played: means of what it chose to try again are biased."
-    NONE = "It is the model's own word, which the log has not checked."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,7 +60,7 @@ class Estimate:
     contributions : array, shape (n,)
         The part that each episode adds to `value`, to first order; their mean is `value`.
     effective_sample_size : float
-        The equivalent number of episodes of the policy's own, where it is smallest; nan for a model's word.
+        The equivalent number of episodes of the policy's own, where it is smallest.
     mean_weights : array, shape (H,)
         The mean weight of the episodes at each step. Far from 1, the policy does what the log never did, or
         propensities are wrong.
@@ -126,20 +120,18 @@ class Estimate:
 def estimated(
     value: float,
     contributions: FloatArray,
-    masses: FloatArray,
+    weights: FloatArray,
     return_range: tuple[float, float],
     *,
-    unseen: float | None = None,
     fewest: int = FEWEST_EPISODES,
 ) -> Estimate:
-    """Return the estimate whose episodes have these contributions, (n,), and weights or parts of weights, (n, H).
+    """Return the estimate whose episodes have these contributions, (n,), and weights, (n, H).
 
-    The effective sample size of a step is (Σ m)²/Σ m². `unseen` is the share of the policy's steps without example;
-    None if means of weights tell. With an effective sample size below `fewest` it is not supported.
+    The effective sample size of a step is (Σ w)²/Σ w². If it is below `fewest` anywhere, the estimate is not supported.
     """
-    count, largest = len(masses), masses.max(axis=0)
+    count, largest = len(weights), weights.max(axis=0)
     # In units of the largest: squares of weights overflow where propensities are tiny.
-    shares = np.divide(masses, largest, out=np.zeros(masses.shape), where=(largest > 0.0) & np.isfinite(largest))
+    shares = np.divide(weights, largest, out=np.zeros(weights.shape), where=(largest > 0.0) & np.isfinite(largest))
     squares = (shares**2).sum(axis=0)
     sizes = np.divide(shares.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0.0)
     finite = np.where(np.isfinite(largest), largest, np.finfo(float).max)
@@ -149,8 +141,6 @@ def estimated(
         support = Support.UNBALANCED
     elif size < fewest:
         support = Support.FEW
-    elif unseen is not None:
-        support = Support.UNSEEN if unseen > MOST_UNSEEN else Support.GOOD
     # Weights have mean 1 if the propensities are true and nothing is missing: the one check that the log allows.
     elif (np.abs(means - 1.0) > STANDARD_ERRORS * spread / math.sqrt(count) + 1e-9).any():
         support = Support.UNBALANCED

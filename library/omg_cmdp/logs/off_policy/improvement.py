@@ -6,8 +6,13 @@ episodes, linear in features of the context for every state and action, with an 
     Γ = V̂_0(s_0) + Σ_h ρ_{0:h}·[r_h + V̂_{h+1}(s_{h+1}) - Q̂_h(s_h, a_h)],      improvement = mean(Γ) - mean(return),
 
 so that each episode is compared with itself: what helps or harms both sides alike cancels. If fewer than 30 episodes
-count under the products ρ_{0:h}, they are replaced by w_h(c, s_h)·ρ_h with fitted weights of states, as in
-`marginal_doubly_robust`: the error is then of the order of theirs times that of Q̂. Which other episodes:
+count under the products ρ_{0:h}, they are replaced by w_h(c, s_h)·ρ_h with weights of states, how much more often the
+policy is there than the log, which obey a recursion (Xie et al., 2019):
+
+    w_0 = 1,      w_{h+1}(c, s') = E[w_h(c, s_h)·ρ_h | c, s_{h+1} = s'].
+
+They do not multiply, and are fitted like Q̂, linear in features: the error is of the order of theirs times that of Q̂
+(Kallus and Uehara, 2020). Which other episodes:
 
 - propensities that are estimates (`estimate_propensities`): all folds but the episode's own. The error is of the order
   of the product of the errors of propensities and of Q̂ (Chernozhukov et al., 2018);
@@ -23,9 +28,9 @@ import dataclasses
 import numpy as np
 
 from omg_cmdp.logs.log import Log
-from omg_cmdp.logs.off_policy.design import context_rows
-from omg_cmdp.logs.off_policy.estimate import FEWEST_EPISODES, MOST_UNSEEN, Estimate, Support, estimated
-from omg_cmdp.logs.off_policy.regression import CellRegression, Features
+from omg_cmdp.logs.off_policy.design import Features, context_rows
+from omg_cmdp.logs.off_policy.estimate import FEWEST_EPISODES, Estimate, Support, estimated
+from omg_cmdp.logs.off_policy.regression import CellRegression
 from omg_cmdp.logs.off_policy.steps import LoggedSteps, Policy, UnfitLogError
 from omg_cmdp.validation import BoolArray, FloatArray, seed_number
 
@@ -35,6 +40,9 @@ BLOCKS = 8
 
 FEWEST_MARGINAL = 15
 """The smallest effective sample size for weights of states, which have no rare products."""
+
+MOST_UNSEEN = 0.05
+"""The largest share of a policy's steps that may take actions that nobody took in their state."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,7 +123,10 @@ def improvement(log: Log, policy: Policy, *, features: Features | None = None, s
     References
     ----------
     N. Jiang and L. Li, *Doubly robust off-policy value evaluation for reinforcement learning*, ICML 2016. V. Hadad et
-    al., *Confidence intervals for policy evaluation in adaptive experiments*, PNAS 118, 2021.
+    al., *Confidence intervals for policy evaluation in adaptive experiments*, PNAS 118, 2021. T. Xie, Y. Ma and
+    Y.-X. Wang, *Towards optimal off-policy evaluation for reinforcement learning with marginalized importance
+    sampling*, NeurIPS 2019. N. Kallus and M. Uehara, *Double reinforcement learning for efficient off-policy
+    evaluation*, JMLR 2020.
     """
     seed, steps = seed_number(seed), LoggedSteps(log, policy)
     ratios, rows = steps.ratios(), context_rows(steps.contexts, features)
@@ -127,7 +138,7 @@ def improvement(log: Log, policy: Policy, *, features: Features | None = None, s
     for judged, learned in _parts(len(log), not guessed, seed):
         values, advantages = _advantages(steps, rows, learned)
         first[judged], gains[judged] = values[judged], advantages[judged]
-        weights[judged] = (_marginal_weights(steps, rows, ratios, learned) * ratios)[judged]
+        weights[judged] = (weights_of_states(steps, rows, ratios, learned) * ratios)[judged]
         used |= judged
     returns, most = log.returns, steps.return_range[1] - steps.return_range[0]
     for each, fewest in ((products, FEWEST_EPISODES), (weights, FEWEST_MARGINAL)):
@@ -153,13 +164,13 @@ def _parts(count: int, by_time: bool, seed: int) -> list[tuple[BoolArray, BoolAr
     return [(parts == part, parts < part) for part in range(1, BLOCKS) if (parts < part).any()]
 
 
-def _marginal_weights(steps: LoggedSteps, rows: FloatArray, ratios: FloatArray, learned: BoolArray) -> FloatArray:
+def weights_of_states(steps: LoggedSteps, rows: FloatArray, ratios: FloatArray, learned: BoolArray) -> FloatArray:
     """Return w_h(c, s_h), (n, H): how much more often the policy is there than the log, fitted to some episodes."""
     features, weights = rows[steps.owners], np.ones(ratios.shape)
     for h in range(1, ratios.shape[1]):
         here = steps.places[:, h]
         cells = steps.states[here]
-        fit = CellRegression(cells[learned], features[here[learned]], np.flatnonzero(learned), steps.space.states)
+        fit = CellRegression(cells[learned], features[here[learned]], steps.space.states)
         found = fit.fit((weights[:, h - 1] * ratios[:, h - 1])[learned])
         # A linear fit may be negative; a ratio of probabilities is not.
         weights[:, h] = np.maximum(fit.predict(found, cells, features[here]), 0.0)
@@ -176,7 +187,6 @@ def _advantages(steps: LoggedSteps, rows: FloatArray, learned: BoolArray) -> tup
     regression = CellRegression(
         steps.states[here] * actions + steps.actions[owners, when],
         np.hstack([features[here], moments[when]]),
-        owners,
         steps.space.states * actions,
     )
     queries = (steps.states[:, None] * actions + np.arange(actions)).reshape(-1)

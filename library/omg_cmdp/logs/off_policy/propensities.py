@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.logs.log import Log
-from omg_cmdp.logs.off_policy.design import context_rows
-from omg_cmdp.logs.off_policy.regression import Features
+from omg_cmdp.logs.off_policy.design import Features, context_rows
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.validation import FloatArray, instance_of, integer, seed_number
 

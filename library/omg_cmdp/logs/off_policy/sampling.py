@@ -20,7 +20,7 @@ Unweighted, both are unbiased for the mean of V^π(c) over the contexts of the l
   and the model adds a little bias.
 
 Neither asks for Markov states or contexts that come again. The price is the product: its variance grows like a power
-of the horizon, and where `marginal_sampling` can be used it needs far fewer episodes.
+of the horizon. `improvement` is more precise, since it fits values to the log and can weigh states instead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, estimated
-from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, require_weights
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, UnfitLogError
 from omg_cmdp.validation import FloatArray, function, instance_of
 
 
@@ -99,7 +99,11 @@ def sampled(steps: LoggedSteps, *, weighted: bool) -> Estimate:
     weights: FloatArray = np.cumprod(steps.ratios(), axis=1, dtype=np.float64)
     means, shares, gains = weights.mean(axis=0), weights, steps.gains
     if weighted:
-        require_weights(means)
+        if not means.all():
+            step = int(np.argmin(means))
+            raise UnfitLogError(
+                f"no episode of `log` does what `policy` may do at step {step}: value one nearer to the log"
+            )
         shares = weights / means
     totals = (shares * gains).mean(axis=0)
     if weighted:

@@ -1,8 +1,7 @@
 """The steps of a log as arrays, beside what a policy would do there and what a model expects of it.
 
 An episode that *ended* is continued to its full length in an absorbing state, with reward 0 and propensity 1. One that
-was *cut off* has fewer than H steps, and what came later is unknown. Weights of whole episodes then do not exist:
-estimators with weights refuse such a log. `fitted_q` takes what was seen, and `model_value` the first state.
+was *cut off* has fewer than H steps, and what came later is unknown: such a log is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from omg_cmdp.mdp.bellman import policy_values
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import ROW_SUM_TOLERANCE, BoolArray, FloatArray, first_index, function, instance_of
+from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, first_index, function, instance_of
 
 Policy = Callable[[Any], FloatArray]
 """context -> (H, S, A), such as `agent.policy`."""
@@ -32,16 +31,7 @@ IntArray = NDArray[np.int64]
 
 
 class UnfitLogError(ValueError):
-    """A log that one estimator cannot use; another one may."""
-
-
-def require_weights(means: FloatArray) -> None:
-    """Raise unless the mean weight of every step, (H,), is positive."""
-    if not means.all():
-        step = int(np.argmin(means))
-        raise UnfitLogError(
-            f"no episode of `log` does what `policy` may do at step {step}: value one nearer to the log"
-        )
+    """A log that does not say what the policy is worth."""
 
 
 class LoggedSteps:
@@ -53,29 +43,25 @@ class LoggedSteps:
     def __init__(self, log: Log, policy: Policy, model: Model | None = None) -> None:
         instance_of("log", log, Log)
         function("policy", policy)
-        if model is not None:
-            function("model", model)
         if not len(log):
             raise ValueError("`log` must hold at least one episode, got none")
         _check_range(model, log.reward_range)
         self.space, self.reward_range, steps = log.space, log.reward_range, np.arange(log.space.horizon)
-        states, propensities = log.states, log.propensities
-        self.seen: BoolArray = steps < log.steps[:, None]
-        """True for the steps that were seen, (n, H). Others are filled up: the last state again, nothing earned."""
-        last = states[np.arange(len(log)), log.steps]
-        lost = last < 0  # nobody knows where the last action led, which matters only if it was not the last step
-        last = np.where(lost, states[np.arange(len(log)), log.steps - 1], last)
-        cut = lost & (log.steps < log.space.horizon)
-        self.seen[cut, log.steps[cut] - 1] = False
-        states = np.where(states < 0, last[:, None], states)
-        self.actions: IntArray = np.where(self.seen, log.actions, 0)
-        self.rewards: FloatArray = np.where(self.seen, log.rewards, 0.0)
-        self.propensities = None if propensities is None else np.where(self.seen, propensities, 1.0)
+        if (cut := log.steps < log.space.horizon).any():
+            [episode] = first_index(cut)
+            raise UnfitLogError(
+                f"`log` must hold whole episodes (`log.whole()` leaves others out), got episode {episode} cut off "
+                f"after {log.steps[episode]} of {log.space.horizon} steps"
+            )
+        self.actions, self.rewards, self.propensities = log.actions, log.rewards, log.propensities
         if (unknown := np.isnan(self.rewards)).any():
             got = "an unknown one at step {1} of episode {0}".format(*first_index(unknown))
             raise ValueError(
                 f"`log` must hold all rewards of its episodes (`log.whole()` leaves others out), got {got}"
             )
+        states = log.states
+        # Where the last action led may be unknown, and does not matter: nothing follows.
+        states[:, -1] = np.where(states[:, -1] < 0, states[:, -2], states[:, -1])
         alike_ones, groups = alike(log.contexts), np.empty(len(log), dtype=np.int64)
         for group, members in enumerate(alike_ones):
             groups[members] = group
@@ -114,13 +100,6 @@ class LoggedSteps:
 
     def ratios(self) -> FloatArray:
         """Return ρ_h = π_h(a_h|s_h)/p_h, (n, H); raise where the log could not do what the policy may do."""
-        if not self.seen.all():
-            episode, step = first_index(~self.seen)
-            got = f"episode {episode} cut off after {step} of {self.space.horizon} steps"
-            raise UnfitLogError(
-                f"`log` must hold whole episodes to weight them, got {got}: `log.whole()` leaves such episodes out, "
-                "and `fitted_q` takes them"
-            )
         if self.propensities is None:
             rule = "`log` must hold propensities, the probabilities with which its actions were taken"
             raise UnfitLogError(f"{rule}, got none")
@@ -137,23 +116,6 @@ class LoggedSteps:
                 f"`policy` must do only what had a chance in the log, got {got} at step {step} of episode {episode}"
             )
         return np.asarray(chosen / self.propensities)
-
-    def policy_changed(self) -> bool | None:
-        """Return whether the log took one action in one place at one step with different probabilities.
-
-        Then its policy learned from earlier episodes, or knew more than the log says. None if nothing came twice, or
-        propensities are unknown.
-        """
-        if self.propensities is None:
-            return None
-        tables = len(self.owners), self.space.horizon, self.space.actions
-        steps = np.broadcast_to(np.arange(self.space.horizon), self.seen.shape)
-        choices = np.ravel_multi_index((self.places[:, :-1], steps, self.actions), tables)[self.seen]
-        order = np.lexsort((self.propensities[self.seen], choices))
-        choices, chances = choices[order], self.propensities[self.seen][order]
-        # Sorted: what came twice has a neighbour, and if probabilities differ, then those of two neighbours do.
-        again = choices[1:] == choices[:-1]
-        return bool((np.diff(chances)[again] > ROW_SUM_TOLERANCE).any()) if again.any() else None
 
 
 def _check_range(model: Model | None, reward_range: tuple[float, float]) -> None:

@@ -43,12 +43,12 @@ def largest_loss(
     means, tables, rows = rewards.tables, transitions.tables, transitions.rows
     if means is not None and tables is not None and len(means) * len(tables) <= MOST_PAIRS:
         agreed = np.repeat(space.admissible[None], space.horizon, axis=0)
-        listed = np.ascontiguousarray(means), np.ascontiguousarray(tables)
+        listed = [np.array(each, order="C") for each in (means, tables)]  # if read-only, they are compiled for anew
         possible = np.zeros_like(agreed)
         told = np.ascontiguousarray(policies), probabilities
         most = compiled.largest_gap(*listed, *space.raw, *told, agreed, possible)
         return Loss(most, _share(np.asarray(agreed.any(axis=2)), space, rows), possible)
-    known = None if tables is None or len(tables) > 1 else np.ascontiguousarray(tables[0])
+    known = None if tables is None or len(tables) > 1 else np.array(tables[0], order="C")
     found = [_bounded(space, rewards, rows, known, policy, bounds) for policy in policies]
     # The models that are worst for each policy may differ, so that the mean of the bounds is a bound.
     _, sure, possible = found[0]
