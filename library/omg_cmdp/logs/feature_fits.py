@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.misfit.evidence import REWARD_PRECISION
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, IntArray
 
 RIDGE = 1.0
 ITERATIONS = 40
 """Steps of the softmax fit, each of which lowers its loss."""
-
-IntArray = NDArray[np.int64]
 
 
 class Fit:

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.logs.feature_fits import Fit, IntArray, MeanFit, SoftmaxFit
+from omg_cmdp.logs.feature_fits import Fit, MeanFit, SoftmaxFit
 from omg_cmdp.logs.log import Log
 from omg_cmdp.misfit.directions import Direction, DirectionKind, columns, products, repeated, scaled
-from omg_cmdp.validation import FloatArray, instance_of, positive_integer, seed_number
+from omg_cmdp.validation import FloatArray, IntArray, instance_of, positive_integer, seed_number
 
 if TYPE_CHECKING:
     import pandas

@@ -129,6 +129,14 @@ class Log:
         horizon = self.space.horizon
         return self._of([e for e in self.episodes if len(e.actions) == horizon and np.isfinite(e.rewards).all()])
 
+    def require_whole(self) -> None:
+        """Raise unless all episodes were seen to their end, with all rewards known."""
+        known, horizon = np.isfinite(self.rewards).sum(axis=1), self.space.horizon
+        if (known < horizon).any():
+            place = int(np.argmax(known < horizon))
+            rule = "hold whole episodes with all rewards (`log.whole()` leaves others out)"
+            raise ValueError(f"`log` must {rule}, got {known[place]} of {horizon} rewards in episode {place}")
+
     @property
     def states(self) -> NDArray[np.int64]:
         """The states, (n, H + 1); -1 where an episode was not seen, or nobody knows where its last action led."""

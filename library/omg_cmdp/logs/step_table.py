@@ -7,11 +7,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.records import missing, plain
-from omg_cmdp.validation import BoolArray, FloatArray, listed
+from omg_cmdp.validation import BoolArray, FloatArray, IntArray, listed
 
 if TYPE_CHECKING:
     import pandas
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 ContextColumns = str | Sequence[str] | Mapping[str, str]
 """The column of a label, the columns of a vector or record, or the fields of a record and their columns."""
 
-IntArray = NDArray[np.int64]
 
 MOST_ROWS = 8
 """The number of rows that a message lists for one rule."""

@@ -12,14 +12,11 @@ The agent counts logged episodes as its own: rules for γ that depend on the epi
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
-from typing import Any, TypeVar
-
-from numpy.typing import NDArray
+from typing import TypeVar
 
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.logs.log import Log
+from omg_cmdp.persistence import undone_on_failure
 from omg_cmdp.validation import instance_of
 
 A = TypeVar("A", bound=Agent)
@@ -31,8 +28,8 @@ def warm_start(agent: A, log: Log) -> A:
     Parameters
     ----------
     agent : Agent
-        An agent for the log's states, actions and horizon. If it refuses an episode, its state is restored, provided
-        that it can be saved.
+        An agent for the log's states, actions and horizon. If it refuses an episode, or is interrupted, it is given
+        back what it had learned before, provided that it can be saved or copied.
     log : Log
         The episodes, with rewards in the agent's range.
 
@@ -51,15 +48,11 @@ def warm_start(agent: A, log: Log) -> A:
     sizes, got = ((each.states, each.actions, each.horizon) for each in (agent.space, log.space))
     if sizes != got:
         raise ValueError(f"`log` must be of the agent's states, actions and horizon {sizes}, got {got}")
-    before: Mapping[str, NDArray[Any]] | None = None
-    # An agent of the user's own need not be able to save; then a failure leaves it as far as it came.
-    with contextlib.suppress(NotImplementedError):
-        before = agent.state()
-    for place, episode in enumerate(log.episodes):
-        try:
-            agent.update(episode)
-        except Exception as error:
-            if before is not None:
-                agent.load_state(before)
-            raise ValueError(f"`log` must hold episodes of the agent's kind, got episode {place}: {error}") from error
+    with undone_on_failure(agent):
+        for place, episode in enumerate(log.episodes):
+            try:
+                agent.update(episode)
+            except Exception as error:
+                rule = "hold episodes of the agent's kind"
+                raise ValueError(f"`log` must {rule}, got episode {place}: {error}") from error
     return agent

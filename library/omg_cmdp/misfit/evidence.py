@@ -19,9 +19,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, IntArray
 
 REWARD_PRECISION, LOGIT_PRECISION = 1.0 / 0.15**2, 1.0
 """τ⁻²: what a class may miss, in rewards of range 1, and in logits."""
@@ -35,8 +34,6 @@ FEWEST_EVENTS = 5.0
 """A next state takes part once this many arrivals are expected in it, and as many elsewhere."""
 SHARES = (0.5, 0.1, 0.02)
 """The shares π of pairs that may be wrong."""
-
-IntArray = NDArray[np.int64]
 
 
 def log_e(score: FloatArray, information: FloatArray, precision: float) -> FloatArray:

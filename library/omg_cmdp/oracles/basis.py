@@ -23,11 +23,11 @@ from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
 from omg_cmdp.oracles.forecasters import Forecasters
 from omg_cmdp.oracles.frame import DynamicsFrame
-from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, IntArray
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples
 from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import barrier_bound, barrier_leader, dirichlet_divergence, support_mask
-from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
+from omg_cmdp.validation import BoolArray, FloatArray, IntArray, positive_integer
 
 
 class _Basis(Forecasters):

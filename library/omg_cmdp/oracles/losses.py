@@ -20,11 +20,19 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.oracles.draws import rewards_around, rows_around
-from omg_cmdp.validation import BoolArray, FloatArray, distributions, float_table, in_range, indices, integer_vector
+from omg_cmdp.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    distributions,
+    float_table,
+    in_range,
+    indices,
+    integer_vector,
+)
 
 compiled = Lazy("omg_cmdp.oracles.compiled.losses")
 
-IntArray = NDArray[np.int64]
 # Compared with on every update: made once.
 _INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)
 

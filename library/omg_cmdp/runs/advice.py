@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.agents.base import ModelAgent
@@ -28,7 +27,7 @@ from omg_cmdp.planning.solution import Status
 from omg_cmdp.runs.display import advice_text
 from omg_cmdp.runs.pictures import draw_advice
 from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
-from omg_cmdp.validation import UNEXPECTED, FloatArray, instance_of, listed, seed_number
+from omg_cmdp.validation import UNEXPECTED, FloatArray, IntArray, instance_of, listed, seed_number
 
 if TYPE_CHECKING:
     import pandas
@@ -41,8 +40,6 @@ DIGITS = 6
 """Digits of the numbers in a record."""
 
 _TEXTS = ("context", "misfit")
-
-Indices = NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,15 +55,15 @@ class Advice:
 
     context: Context
     """The context that was asked about."""
-    steps: Indices
+    steps: IntArray
     """(K,), counted from 0."""
-    states: Indices
+    states: IntArray
     """(N,)."""
     policy: FloatArray
     """The policy that the agent plays, exploration included, (K, N, A)."""
-    best: Indices
+    best: IntArray
     """The best action in its model, (K, N); without a model, the most likely one."""
-    runner_up: Indices
+    runner_up: IntArray
     """The second-best action, (K, N)."""
     visits: FloatArray | None = None
     """The probability of being in the state at the step, in its model, (K, N); None without a model."""
@@ -227,12 +224,12 @@ def _judged(ceiling: RegretCeiling, context: Context, decision: Decision, cells:
     }
 
 
-def choices(space: Space) -> Indices:
+def choices(space: Space) -> IntArray:
     """Return the states in which there is something to choose."""
     return np.flatnonzero(space.admissible.sum(axis=1) > 1)
 
 
-def _two_best(model: TabularMDP, own: FloatArray, rewards: FloatArray) -> tuple[Indices, Indices, FloatArray]:
+def _two_best(model: TabularMDP, own: FloatArray, rewards: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the actions of the optimum `own` for `rewards`, the second-best ones, and the leads, (H, S) each."""
     _, values = policy_values(model, own, rewards)
     best = own.argmax(axis=2)
@@ -244,7 +241,7 @@ def _two_best(model: TabularMDP, own: FloatArray, rewards: FloatArray) -> tuple[
 
 def _drawn_actions(
     agent: ModelAgent, context: Context, generator: np.random.Generator, charges: FloatArray
-) -> Indices | None:
+) -> IntArray | None:
     """Return the best actions in models drawn from the oracles, (draws, H, S); None if the models are too large."""
     space = agent.space
     count = min(DRAWS, MOST_DRAWN // (space.horizon * space.states**2 * space.actions))
@@ -256,7 +253,7 @@ def _drawn_actions(
     return np.array([best_response(each, each.reward_steps - charges)[0].argmax(axis=2) for each in drawn])
 
 
-def _chosen(name: str, given: Iterable[int] | None, allowed: Indices, rule: str) -> Indices:
+def _chosen(name: str, given: Iterable[int] | None, allowed: IntArray, rule: str) -> IntArray:
     """Return the entries of `given`, each among those allowed; by default all of these."""
     if given is None:
         return allowed
@@ -267,7 +264,7 @@ def _chosen(name: str, given: Iterable[int] | None, allowed: Indices, rule: str)
     return np.array(entries, dtype=np.int64)
 
 
-def _named(argument: str, names: Sequence[str], numbers: Indices) -> Any:
+def _named(argument: str, names: Sequence[str], numbers: IntArray) -> Any:
     """Return the names of `numbers`, or these if there are no names."""
     known = listed(argument, names)
     if known and len(known) <= numbers.max(initial=-1):

@@ -83,13 +83,8 @@ def shortfall(
     if not policies or not len(log):
         got = f"{len(policies)} and {len(log)}"
         raise ValueError(f"`policies` and `log` must hold at least one policy and one episode, got {got}")
+    log.require_whole()
     contexts, totals = log.contexts, log.returns
-    if (partial := (log.steps < log.space.horizon) | np.isnan(totals)).any():
-        place = int(np.argmax(partial))
-        got = f"episode {place} cut off after {log.steps[place]}" if not np.isnan(totals[place]) else f"{place} without"
-        raise ValueError(
-            f"`log` must hold whole episodes with their rewards (`log.whole()` leaves others out), got {got}"
-        )
     half = integer("rollouts", rollouts, 4) // 2
     wide = statistics.NormalDist().inv_cdf(0.5 + 0.5 * probability("confidence", confidence))
     rows, variances = [], []

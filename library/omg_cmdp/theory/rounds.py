@@ -17,7 +17,7 @@ from omg_cmdp.validation import FloatArray
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
-_SURELY = np.ones(1)
+SURELY = np.ones(1)
 _UNKNOWN = (math.nan, math.nan, math.nan)
 NOTHING = np.empty(0)
 
@@ -109,4 +109,4 @@ def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> 
 
 def mixed_policies(decision: Decision) -> tuple[FloatArray, FloatArray]:
     """Return the policies (K, H, S, A) of which one was drawn, and their probabilities (K,)."""
-    return decision.mixture or (decision.policy[None], _SURELY)
+    return decision.mixture or (decision.policy[None], SURELY)

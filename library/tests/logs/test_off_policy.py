@@ -234,7 +234,7 @@ def test_what_is_missing_is_refused(rng):
         with pytest.raises(ValueError, match="`log` must hold propensities"):
             estimate(silent, lambda context: table)
     cut = Log(SPACE, [log.episodes[0], log.episodes[1].first(1)])
-    with pytest.raises(ValueError, match=r"must hold whole episodes .*got episode 1 cut off after 1 of 3 steps"):
+    with pytest.raises(ValueError, match=r"must hold whole episodes .*got 1 of 3 rewards in episode 1"):
         importance_sampling(cut, lambda context: table)
     with pytest.raises(ValueError, match="`policy` must have shape"):
         importance_sampling(log, lambda context: table[0])

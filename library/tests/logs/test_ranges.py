@@ -91,7 +91,7 @@ def test_an_episode_that_was_cut_off_is_not_cheap(rng):
     stay = np.zeros((10, 2, 2))
     stay[..., 0] = 1.0
     with pytest.raises(
-        ValueError, match=r"`log` must hold whole episodes .*`log\.whole\(\)`.* got episode \d+ cut off"
+        ValueError, match=r"`log` must hold whole episodes .*`log\.whole\(\)`.* got \d of 10 rewards in episode \d+"
     ):
         omg.shortfall(world, log, {"stay": lambda context: stay})
     patient = omg.play(world, Stay(agent), ["a", "b"] * 10)

@@ -179,7 +179,7 @@ def test_a_missing_reward_is_not_known_yet(table):
     read = read_table(table, space=SPACE, context=VECTOR)
     assert np.isnan(read.rewards).sum() == 1
     assert len(read.whole()) == 5
-    with pytest.raises(ValueError, match="`log` must hold all rewards of its episodes"):
+    with pytest.raises(ValueError, match=r"`log` must hold whole episodes .* got 2 of 3 rewards in episode 1"):
         importance_sampling(read, lambda context: np.full((3, 2, 2), 0.5))
 
 

@@ -87,14 +87,20 @@ def test_a_context_that_the_users_function_does_not_know_changes_nothing():
 
 def test_an_agent_of_ones_own_needs_only_update(rng):
     class Counting(Agent):
-        def __init__(self, space):
-            self.space, self.seen = space, 0
+        def __init__(self, space, most):
+            self.space, self.seen, self.most = space, 0, most
 
         def policy(self, context):
             return uniform_policy(self.space)
 
         def update(self, trajectory):
+            if self.seen == self.most:
+                raise ValueError("enough")
             self.seen += 1
 
     world = SafeArm()
-    assert warm_start(Counting(world.space), uniform_log(world, 7, rng)).seen == 7
+    assert warm_start(Counting(world.space, 7), uniform_log(world, 7, rng)).seen == 7
+    eager = Counting(world.space, 3)  # it cannot be saved, and is copied instead
+    with pytest.raises(ValueError, match="got episode 3: enough"):
+        warm_start(eager, uniform_log(world, 7, rng))
+    assert eager.seen == 0

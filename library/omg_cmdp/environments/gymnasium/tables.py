@@ -11,13 +11,10 @@ import math
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.contexts import OWN_BYTES
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.validation import FloatArray
-
-IntArray = NDArray[np.int64]
+from omg_cmdp.validation import FloatArray, IntArray
 
 
 @final

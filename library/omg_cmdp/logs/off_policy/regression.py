@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from omg_cmdp.logs.off_policy.steps import IntArray
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, IntArray
 
 RIDGE = 1.0
 

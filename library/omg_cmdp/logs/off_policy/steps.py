@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.contexts import alike
@@ -19,15 +18,13 @@ from omg_cmdp.mdp.bellman import policy_values
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, first_index, function, instance_of
+from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, IntArray, first_index, function, instance_of
 
 Policy = Callable[[Any], FloatArray]
 """context -> (H, S, A), such as `agent.policy`."""
 
 Model = Callable[[Any], TabularMDP | None]
 """context -> MDP with rewards in [0, 1], which stand for the log's `reward_range`, such as `agent.model`."""
-
-IntArray = NDArray[np.int64]
 
 
 class UnfitLogError(ValueError):
@@ -47,18 +44,8 @@ class LoggedSteps:
             raise ValueError("`log` must hold at least one episode, got none")
         _check_range(model, log.reward_range)
         self.space, self.reward_range, steps = log.space, log.reward_range, np.arange(log.space.horizon)
-        if (cut := log.steps < log.space.horizon).any():
-            [episode] = first_index(cut)
-            raise UnfitLogError(
-                f"`log` must hold whole episodes (`log.whole()` leaves others out), got episode {episode} cut off "
-                f"after {log.steps[episode]} of {log.space.horizon} steps"
-            )
+        log.require_whole()
         self.actions, self.rewards, self.propensities = log.actions, log.rewards, log.propensities
-        if (unknown := np.isnan(self.rewards)).any():
-            got = "an unknown one at step {1} of episode {0}".format(*first_index(unknown))
-            raise ValueError(
-                f"`log` must hold all rewards of its episodes (`log.whole()` leaves others out), got {got}"
-            )
         states = log.states
         # Where the last action led may be unknown, and does not matter: nothing follows.
         states[:, -1] = np.where(states[:, -1] < 0, states[:, -2], states[:, -1])

@@ -20,12 +20,11 @@ from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.ceiling.largest import Loss, largest_loss
 from omg_cmdp.theory.ceiling.sets import Observed
 from omg_cmdp.theory.ceiling.spaces import is_known, version_space
-from omg_cmdp.theory.rounds import mixed_policies
+from omg_cmdp.theory.rounds import SURELY, mixed_policies
 from omg_cmdp.validation import FloatArray, instance_of, probability, unit_scaled
 
 DELTA = 0.05
 """The usual failure probability."""
-_SURELY = np.ones(1)
 
 
 @runtime_checkable
@@ -167,11 +166,11 @@ class RegretCeiling:
         length = trajectory.length if isinstance(trajectory, Episode) else len(actions)
         if not (policy[np.arange(length), states[:length], actions[:length]] > 0.0).all():
             raise ValueError("`policy` must be the one that was played, got one that never plays these actions")
-        return self._add(keyed(context), policy[None], _SURELY, trajectory).most
+        return self._add(keyed(context), policy[None], SURELY, trajectory).most
 
     def loss(self, context: Context, policy: ArrayLike) -> Loss:
         """Return what a policy loses at most in a context, given all that is known now; nothing is added."""
-        return self._loss(keyed(context), self._space.checked_policy(policy)[None], _SURELY)
+        return self._loss(keyed(context), self._space.checked_policy(policy)[None], SURELY)
 
     def replay(self, episodes: Iterable[Episode], agent: Replayed) -> None:
         """Add the episodes of a finished log.
