@@ -405,7 +405,7 @@ READERS = {
         mangled_frame,
     ),
     "tokens": Reader("tokens", write_tokens, read_token_file, mangled_lines),
-    "trial.keys": Reader("key file", lambda path: KeyRing(path).found(), lambda path: KeyRing(path), mangled_rows),
+    "trial.keys": Reader("key file", lambda path: KeyRing(path).found(), KeyRing, mangled_rows, writes=True),
     "trial.db": Reader("log of a trial", make_log, read_log, forged_log, (ValueError, OSError, StoreError)),
     "rows.db": Reader("log of a trial", make_log, read_log, mangled_rows, (ValueError, OSError, StoreError)),
     "snapshot": Reader(
@@ -504,7 +504,7 @@ def mangle(reader: Reader, path: Path, other: Corpus, draw: random.Random) -> No
     """Mangle a file as what it is, or as bytes."""
     if reader.mangle is not None and draw.random() < 0.6:
         # It cannot be written, or was mangled before and is no longer what it was.
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception), np.errstate(all="ignore"):
             reader.mangle(path, draw)
     else:
         target = draw.choice(sorted(each for each in path.rglob("*") if each.is_file())) if path.is_dir() else path
@@ -530,14 +530,14 @@ def lay_out(files: Files, folder: Path) -> None:
 def said(reader: Reader, path: Path, outcome: Outcome, reached: Reached) -> str | None:
     """Read a mangled file; return what is wrong with the answer."""
     before, memory = content(path.parent), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    fault = None
+    fault, began = None, time.process_time()
     try:
         with warnings.catch_warnings(), in_time(), contextlib.redirect_stderr(io.StringIO()), reached.watched():
             warnings.simplefilter("ignore")
             reader.read(path)
         outcome.counts["accepted"] += 1
     except TooLong:
-        fault = "no answer"
+        fault = f"no answer, in {time.process_time() - began:.0f} s of a processor"  # few, on a busy machine
     except reader.errors as error:
         outcome.counts["refused"] += 1
         if len(str(error).split()) < FEWEST_WORDS:

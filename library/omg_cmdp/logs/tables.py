@@ -36,7 +36,7 @@ from omg_cmdp.mdp.budgets import MOST_BUDGETS
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.records import plain
-from omg_cmdp.validation import BoolArray, FloatArray, file_path, instance_of, interval, listed
+from omg_cmdp.validation import UNEXPECTED, BoolArray, FloatArray, file_path, instance_of, interval, listed
 
 if TYPE_CHECKING:
     import pandas
@@ -228,7 +228,10 @@ def _read_file(path: str | os.PathLike[str]) -> pandas.DataFrame:
     if source.suffix not in FILES:
         raise ValueError(f"`frame` must be a DataFrame or end in {', '.join(FILES)}, got {os.fspath(path)!r}")
     if source.suffix == ".parquet":
-        return pandas.read_parquet(source)
+        try:
+            return pandas.read_parquet(source)
+        except (*UNEXPECTED, ValueError) as error:
+            raise ValueError(f"`frame` must be as pandas writes it, got {os.fspath(path)!r}: {error!r:.80}") from error
     frame = pandas.read_csv(source)
     frame.index = pandas.RangeIndex(2, len(frame) + 2, name="line")
     return frame

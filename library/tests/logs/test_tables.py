@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas
+import pyarrow.parquet
 import pytest
 
 import omg_cmdp as omg
@@ -87,6 +88,14 @@ def test_a_file_is_a_table(tmp_path):
         assert read_table(str(tmp_path / name), **NAMES).states.tolist() == read_table(TABLE, **NAMES).states.tolist()
     dates = TABLE.assign(visit=pandas.to_datetime("2020-01-01") + pandas.to_timedelta(TABLE["visit"] ** 2, "D"))
     assert read_table(dates, **NAMES).states.tolist() == read_table(TABLE, **NAMES).states.tolist()
+
+
+@pytest.mark.parametrize("notes", ['{"columns": [{}], "index_columns": []}', "[" * 100_000, "1", "{"])
+def test_a_file_whose_notes_for_pandas_are_damaged_is_refused(tmp_path, notes):
+    table = pyarrow.Table.from_pandas(TABLE).replace_schema_metadata({b"pandas": notes.encode()})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="`frame` must be as pandas writes it"):
+        read_table(tmp_path / "t.parquet", **NAMES)
 
 
 def test_an_unknown_end_is_written_and_read(tmp_path):

@@ -133,6 +133,8 @@ def gamma(shape, key):
         x = normal(key)
         return 0.5 * x * x
     d = shape - 1.0 / 3.0
+    if not d > 0.0:  # of a state that nothing here has written: no number would ever be accepted
+        return math.nan
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
         x = normal(key)
