@@ -40,7 +40,7 @@ from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.transactions import interrupts_held
 from omg_cmdp.validation import UNEXPECTED, FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 7
+_KIND, _VERSION = "saved run", 8
 
 
 def simulate(

@@ -100,7 +100,7 @@ def test_a_torn_file_is_refused(saved, share, tmp_path):
     run = make_run("fixed, counts")
     run.advance(2)
     before = state_of(run, tmp_path / "before")
-    with pytest.raises(ValueError, match="`path` must be a saved run of format 7"):
+    with pytest.raises(ValueError, match="`path` must be a saved run of format 8"):
         run.restore(saved)
     assert state_of(run, tmp_path / "after") == before
 
@@ -108,7 +108,7 @@ def test_a_torn_file_is_refused(saved, share, tmp_path):
 def test_an_agents_file_is_not_a_runs(saved, tmp_path):
     run = make_run("fixed, counts")
     run.agent.save(tmp_path / "agent")
-    with pytest.raises(ValueError, match="`path` must be a saved run of format 7"):
+    with pytest.raises(ValueError, match="`path` must be a saved run of format 8"):
         run.restore(tmp_path / "agent")
     with pytest.raises(ValueError, match="`path` must be a saved agent of format 4"):
         run.agent.restore(saved)

@@ -23,9 +23,10 @@ TAIL, AREA = 3.6541528853610088, 0.00492867323399
 
 def _edges():
     """Return where the layers end, (LAYERS + 1,): that of the tail at its area over its height, the last one at 0."""
-    edges = [AREA / math.exp(-0.5 * TAIL * TAIL), TAIL]
+    edges, edge = [AREA / math.exp(-0.5 * TAIL * TAIL)], TAIL
     while len(edges) < LAYERS:
-        edges.append(math.sqrt(-2.0 * math.log(AREA / edges[-1] + math.exp(-0.5 * edges[-1] * edges[-1]))))
+        edges.append(edge)
+        edge = math.sqrt(max(-2.0 * math.log(AREA / edge + math.exp(-0.5 * edge * edge)), 0.0))
     return np.array([*edges, 0.0])
 
 
