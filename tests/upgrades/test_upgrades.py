@@ -33,7 +33,8 @@ CURRENT = {
     **{"snapshot": snapshots.FORMAT, "keys": int(ring.FORMAT), "tokens": 1, "problem": PROBLEM},
 }
 KNOWN = {
-    **{"agent": (2, 3, 4), "run": (5, 6, 7, 8), "study": (3, 4, 5), "log": (2, 3, 4, 5, 6), "snapshot": (5, 6, 7, 8, 9)},
+    **{"agent": (2, 3, 4), "run": (5, 6, 7, 8), "study": (3, 4, 5), "log": (2, 3, 4, 5, 6)},
+    "snapshot": (5, 6, 7, 8, 9),
     **{"keys": (1,), "tokens": (1,), "problem": (1, 2, 3)},
 }
 
