@@ -96,7 +96,8 @@ class Post(socketserver.StreamRequestHandler):
                 self.wfile.write(b"354 go on\r\n")
                 lines = iter(self.rfile.readline, b".\r\n")
                 self.server.taken.append(email.message_from_bytes(b"".join(lines)))
-            self.wfile.write(b"221 bye\r\n" if said == "QUIT" else b"250 ok\r\n")
+            known = b"550 gone\r\n" if "GONE@" in said else b"250 ok\r\n"
+            self.wfile.write(b"221 bye\r\n" if said == "QUIT" else known)
             if said == "QUIT":
                 return
 
@@ -141,6 +142,18 @@ def test_a_mail_server_gets_the_message():
         with pytest.raises(Exception, match="STARTTLS"):  # never in the clear if the file does not say so
             Mail(mail(port)).send(MESSAGE)
         assert len(server.taken) == 1
+
+
+def test_a_recipient_who_is_refused_turns_the_check_yellow_and_others_are_told_once():
+    process, recorded = Process(Clock()), []
+    with listening(Post, socketserver.ThreadingTCPServer) as (server, port):
+        alerts = mail(port, security="none").model_copy(update={"to": ("team@example.org", "gone@example.org")})
+        courier = sending.Courier(Mail(alerts), recorded.append, process)
+        for _ in range(2):
+            courier.hand_over([sending.Due(7, MESSAGE, {"incident": 7})])
+            courier._thread.join()
+        assert len(server.taken) == len(recorded) == 1
+        assert process.unsent == {"e-mail": "recipients refused: 1"}
 
 
 class Scene:

@@ -80,6 +80,13 @@ def test_a_slow_client_is_cut_off_and_a_byte_gains_no_time(address):
         assert httpx.get(f"{address}/v1/health").status_code == 200
 
 
+def test_a_head_without_an_end_is_refused(address):
+    """Whatever parser uvicorn finds: one of them keeps a head of any size, and a single client takes all memory."""
+    with connect(address) as endless:
+        endless.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 12_000)
+        assert endless.recv(100).startswith(b"HTTP/1.1 400")
+
+
 def test_an_answer_that_takes_longer_is_waited_for(address, monkeypatch):
     """Only a client is hurried, not the service."""
     from omg_trial.web import app

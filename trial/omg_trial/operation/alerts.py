@@ -81,12 +81,14 @@ class Courier:
         for each in due:
             self._began = time.monotonic()
             try:
-                self._channel.send(each.message)
+                refused = self._channel.send(each.message)
             except Exception as error:  # whatever a server may do: only its kind, as it may hold an address
                 self._process.unsent[self.name] = cause = type(error).__name__
                 _log.warning("an alert was not taken by %s: %s; again in a minute", self.name, cause)
                 return
             self._process.unsent.pop(self.name, None)
+            if refused:  # not sent again, as the others would have it every minute
+                self._process.unsent[self.name] = f"recipients refused: {len(refused)}"
             self._sent.add(each.key)
             try:
                 self._at_desk(functools.partial(self._record, each.record))

@@ -46,11 +46,12 @@ class Webhook:
         self._url = url
         self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
 
-    def send(self, message: Message) -> None:
-        """Post a message; any answer but 2xx is an error."""
+    def send(self, message: Message) -> dict[str, Any]:
+        """Post a message; any answer but 2xx is an error. Return who was refused: nobody, as there is one recipient."""
         content = json.dumps({"text": f"{message.subject}\n{message.text}", **message.facts}).encode()
         request = urllib.request.Request(self._url, content, self._headers, method="POST")
         no_redirects().open(request, timeout=TIMEOUT).close()
+        return {}
 
 
 class Mail:
@@ -64,8 +65,8 @@ class Mail:
         self._alerts, self._host, self._port = alerts, host, int(port)
         self._password = secret(alerts.password)
 
-    def send(self, message: Message) -> None:
-        """Hand a message to the mail server."""
+    def send(self, message: Message) -> dict[str, Any]:
+        """Hand a message to the mail server, and return the recipients that it refused, unless that is all of them."""
         mail, alerts = email.message.EmailMessage(), self._alerts
         mail["Subject"], mail["From"], mail["To"] = message.subject, alerts.sender, ", ".join(alerts.to)
         mail["Date"], mail["Message-ID"] = email.utils.localtime(), email.utils.make_msgid(domain="omg-trial")
@@ -73,7 +74,7 @@ class Mail:
         with self._connected() as server:
             if alerts.user is not None and self._password is not None:
                 server.login(alerts.user, self._password)
-            server.send_message(mail)
+            return server.send_message(mail)
 
     def _connected(self) -> smtplib.SMTP:
         if self._alerts.security == "tls":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 SECONDS = 20.0
 """Time to send the headers and the body of a call, and to take up an answer that does not fit into the buffers."""
@@ -31,7 +31,7 @@ def guarded(seconds: float = SECONDS, most: int = MOST) -> type[asyncio.Protocol
         Connections at a time.
     """
     waiting: dict[asyncio.Protocol, asyncio.TimerHandle] = {}  # in the order in which they began to wait
-    base: Any = AutoHTTPProtocol
+    base: Any = H11Protocol  # not httptools, which may be installed too: it keeps a head of any size
 
     class GuardedProtocol(base):  # type: ignore[misc]
         def connection_made(self, transport: asyncio.Transport) -> None:
