@@ -18,7 +18,7 @@ HALF = 12
 
 def content(path):
     """Return all that a file of a run holds, to the bit, but the seconds that things took (the last four columns)."""
-    arrays = read_arrays(path, kind="saved run", version=7)
+    arrays = read_arrays(path, kind="saved run", version=8)
     arrays["ledger/rows"] = arrays["ledger/rows"][:, :-4]
     return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
 
@@ -133,9 +133,9 @@ def test_a_file_of_another_adversary_is_refused_and_nothing_changes(saved, tmp_p
 
 @pytest.mark.parametrize("part", ["noise", "choice", "ledger/rows", "ledger/contexts", "agent/episodes_seen"])
 def test_a_file_with_a_part_missing_is_refused(saved, part, tmp_path):
-    arrays = read_arrays(saved, kind="saved run", version=7)
+    arrays = read_arrays(saved, kind="saved run", version=8)
     del arrays[part]
-    write_arrays(saved, arrays, kind="saved run", version=7)
+    write_arrays(saved, arrays, kind="saved run", version=8)
     run = make_run("fixed, counts")
     before = state_of(run, tmp_path / "before")
     with pytest.raises(ValueError, match="`"):
@@ -183,7 +183,7 @@ def test_a_drained_ledger_goes_on_counting(tmp_path):
 def test_a_random_stream_that_was_changed_is_refused(tmp_path, text):
     run, path = make_run("adaptive, linear"), tmp_path / "run"
     run.save(path)
-    arrays = read_arrays(path, kind="saved run", version=7)
-    write_arrays(path, arrays | {"noise": np.array(text)}, kind="saved run", version=7)
+    arrays = read_arrays(path, kind="saved run", version=8)
+    write_arrays(path, arrays | {"noise": np.array(text)}, kind="saved run", version=8)
     with pytest.raises(ValueError, match="the state of a random stream must be as it was saved"):
         run.restore(path)
