@@ -21,6 +21,8 @@ PUBLISHED = ", as published"
 """What the name of an agent with the constant of its paper ends with."""
 MEASURED = ("dense", "small gaps", "known class")
 """Memory is measured in the first of these families that an agent plays in."""
+UNDECIDED = ("VIDS",)
+"""Rivals from which the first play showed no difference: a lead in a second one, with other numbers, proves none."""
 COLUMNS = ["agent", "family", "order", "delay", "seed", "regret", "early", "seconds", "constant", "at_end"]
 ASKED = ("greedy", "ε-greedy", "posterior sampling", "UCBVI", "UCBVI-BF", "MVP", "VIDS", "regularised IDS")
 """The rivals than which OMG is to be better, by the goals of the protocol."""
@@ -85,9 +87,16 @@ def first_season(table: pd.DataFrame) -> pd.DataFrame:
 def rivals(table: pd.DataFrame) -> pd.DataFrame:
     """Return OMG beside every rival of the first season, greedy first, then as their regrets are."""
     first = first_season(table)
-    found = comparisons(first[first["agent"] != "uniform"], OURS)
+    found = _compared(first[first["agent"] != "uniform"])
     order = sorted(found.index, key=lambda name: (name != "greedy", -found.loc[name, "difference"]))
     return found.loc[order]
+
+
+def _compared(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return OMG beside every rival, with what the first play allows to say."""
+    found = comparisons(runs, OURS)
+    undecided = found.index.isin(UNDECIDED) & (found["verdict"] == "better")
+    return found.assign(verdict=found["verdict"].mask(undecided, "no difference shown"))
 
 
 def text(table: pd.DataFrame) -> str:
@@ -213,7 +222,7 @@ def _seasons(table: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """Return OMG's regret over each rival's in every season, with the verdict of that season."""
     columns = {}
     for (order, delay), part in table[~table["agent"].str.endswith(PUBLISHED)].groupby(["order", "delay"], sort=False):
-        found = comparisons(part[part["agent"].isin([OURS, *names])], OURS)
+        found = _compared(part[part["agent"].isin([OURS, *names])])
         said = found["verdict"].map({"no difference shown": ""}).fillna(", " + found["verdict"])
         columns[f"{order}, {delay} late" if delay else str(order)] = (
             np.exp(found["difference"]).map("{:.2f}".format) + said
