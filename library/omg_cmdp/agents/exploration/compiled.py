@@ -35,7 +35,7 @@ def choose_side_by_side(transitions, rewards, admissible, lows, highs, chosen, v
     for h in range(horizon - 1, -1, -1):
         table, paid = transitions[h % len(transitions)], rewards[h % len(rewards)]
         for s in range(states):
-            best[:] = -np.inf
+            is_first = True  # an action is chosen, whatever the numbers are
             for a in range(actions):
                 if admissible[s, a]:
                     worth[:] = paid[s, a]
@@ -43,9 +43,10 @@ def choose_side_by_side(transitions, rewards, admissible, lows, highs, chosen, v
                         for j in range(states):
                             add_products(table[s, a, j], ahead[j], worth)
                     for k in range(count):
-                        better = worth[k] > best[k]
+                        better = is_first or worth[k] > best[k]
                         best[k] = worth[k] if better else best[k]
                         taken[k] = a if better else taken[k]
+                    is_first = False
             for k in range(count):
                 behind[s, k] = min(max(best[k], lows[h]), highs[h])
                 chosen[k, h, s], values[k, h, s] = taken[k], behind[s, k]

@@ -117,7 +117,7 @@ class GainWeighted(ExplorationRule):
         # Rewards are drawn anew: that costs little, and a rare optimum is mostly a reward that few draws have.
         both = streams.of(0, keys_of(self.seed, situation.episode, count, 1)), streams.of(1)
         oracles = situation.reward_oracle, situation.dynamics_oracle
-        rewards, transitions = _drawn_models(model, *oracles, situation.known, *both)
+        rewards, transitions = drawn_models(model, *oracles, situation.known, *both, one_by_one=False)
         by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
         visits = np.empty((model.horizon, *model.admissible.shape))
         gains = np.empty(visits.shape if by_step else (1, *visits.shape[1:]))
@@ -154,24 +154,17 @@ def drawn_models(
     context: Context,
     of_rewards: Streams,
     of_dynamics: Streams,
+    *,
+    one_by_one: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models; not to be written to."""
-    drawn = _drawn_models(model, reward_oracle, dynamics_oracle, context, of_rewards, of_dynamics)
-    return np.ascontiguousarray(drawn[0]), np.ascontiguousarray(drawn[1])
+    """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models; not to be written to.
 
-
-def _drawn_models(
-    model: TabularMDP,
-    reward_oracle: Oracle,
-    dynamics_oracle: Oracle,
-    context: Context,
-    of_rewards: Streams,
-    of_dynamics: Streams,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the same as it lies in memory."""
+    In memory they lie one by one, or else as the oracles return them.
+    """
     known, table = keyed(context), model.admissible.shape
     rewards = _drawn(reward_oracle, known, of_rewards, table)
-    return rewards, _drawn(dynamics_oracle, known, of_dynamics, (*table, model.states))
+    transitions = _drawn(dynamics_oracle, known, of_dynamics, (*table, model.states))
+    return (np.ascontiguousarray(rewards), np.ascontiguousarray(transitions)) if one_by_one else (rewards, transitions)
 
 
 def _drawn(oracle: Oracle, known: Keyed, streams: Streams, table: tuple[int, ...]) -> FloatArray:

@@ -77,6 +77,7 @@ def test_gains_are_those_of_the_formula(by_steps, rng):
 def test_draws_side_by_side_choose_the_same_to_the_bit(by_steps, rng):
     for model, paid, moves, returns in problems(rng, 25, by_steps):
         moves[rng.random(moves.shape) < 0.3] = 0.0  # whatever is added up, the order is the same
+        paid[0] = rng.choice([np.nan, -np.inf])  # as is the choice, of no better action than the first
         bounds, beside = value_bounds(model.horizon, returns), (moves, paid)
         one = chosen_by(model, paid, moves, bounds)
         other = tuple(np.full_like(each, -1) for each in one)
