@@ -122,7 +122,7 @@ WARM_UP := PYTHONPATH=library:lab .venv/bin/python -m tests.warm_up
 .venv/dev: .venv/pip $(PROJECTS)
 	$(call install,$(OWN) --editable ./library)
 	$(WARM_UP) omg_cmdp.agents & \
-	$(WARM_UP) $(addprefix omg_cmdp.,planning oracles runs logs) omg_lab.rivals & \
+	$(WARM_UP) $(addprefix omg_cmdp.,oracles logs runs planning) omg_lab.rivals & \
 	$(call install,$(OWN) ./lab ./trial) && \
 	$(call install,--group dev $(PACKAGES:%=--group %/pyproject.toml:test)) && \
 	$(call install,--no-deps --group lab/pyproject.toml:tables) && \

@@ -1,5 +1,6 @@
 """Shared by the tests of all packages: one seed by default, many with `--seeds N`; optional packages may be missing."""
 
+import gc
 import importlib.util
 
 import numpy as np
@@ -19,6 +20,17 @@ collect_ignore = [
 ] + [  # no doctests there, and some modules need the packages of peers
     path for package, paths in OPTIONAL.items() if importlib.util.find_spec(package) is None for path in paths
 ]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for garbage among what tests make only: what was imported and collected stays, and is a million objects."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_addoption(parser):

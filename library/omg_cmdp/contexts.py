@@ -295,5 +295,5 @@ def _decoded(value: Any) -> Context:
         return np.array(value["vector"], dtype=value["dtype"]).reshape(value["shape"])
     if "record" in value:
         return {_decoded(name): _decoded(entry) for name, entry in value["record"]}
-    entries = [_decoded(entry) for entry in next(iter(value.values()))]
+    entries = [_decoded(entry) for entry in value["tuple" if "tuple" in value else "list"]]
     return tuple(entries) if "tuple" in value else entries

@@ -13,7 +13,7 @@ from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.persistence import AGENT_FILE, read_arrays
 from omg_cmdp.recipes.files import unpack_recipe, without_recipe
 from omg_cmdp.recipes.recipe import PACKAGES, Made, Missing, Recipe, holes, walk
-from omg_cmdp.validation import file_path
+from omg_cmdp.validation import UNEXPECTED, file_path
 
 LEAST_ROOM, LEAST_SPACE, ROOM = 2**23, 2**27, 2**12
 """Numbers that an oracle, and a policy, may have with any file; beyond these, how many times those in the file.
@@ -75,7 +75,7 @@ def load(path: str | os.PathLike[str], **parts: Any) -> Agent:
             raise ValueError(f"it holds a {recipe.name}")
     except MemoryError:
         raise ValueError(f"{os.fspath(path)} asks for more memory than there is") from None
-    except (ArithmeticError, AttributeError, ImportError, LookupError, TypeError, ValueError) as error:
+    except (*UNEXPECTED, ImportError, ValueError) as error:
         raise ValueError(f"cannot make the agent in {os.fspath(path)}: {error}") from error
     agent.load_state(without_recipe(arrays))
     return agent

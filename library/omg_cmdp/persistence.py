@@ -143,7 +143,7 @@ def bounded(array: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.clip(array, -MOST, MOST))
 
 
-def numbers(name: str, state: State, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
+def numbers(name: str, state: State, shape: tuple[int | None, ...], *, whole: bool = False) -> NDArray[np.float64]:
     """Return the array `name` of a `state` that was read: finite numbers of `shape` (None: any length)."""
     if name not in state:
         raise ValueError(f"`state` must hold {name!r}, got {sorted(state)}")
@@ -152,6 +152,8 @@ def numbers(name: str, state: State, shape: tuple[int | None, ...]) -> NDArray[n
         raise ValueError(f"`state` must hold finite numbers under {name!r}, got dtype {array.dtype}")
     if len(shape) != array.ndim or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
         raise ValueError(f"`state` must hold {name!r} of shape {shape}, got {array.shape}")
+    if whole and (array != np.floor(np.clip(array, 0.0, 2.0**53))).any():  # beyond it, floats skip some integers
+        raise ValueError(f"`state` must hold whole numbers, 0 or more, under {name!r}, got {array}")
     array[np.abs(array) >= MOST] *= np.inf
     return array
 

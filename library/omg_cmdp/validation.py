@@ -20,6 +20,8 @@ ROW_SUM_TOLERANCE = 1e-8
 LARGEST_FLOAT = np.finfo(np.float64).max
 LARGEST_INTEGER = 2**53
 """The largest size of a table and number of episodes: beyond it, floats skip some integers."""
+UNEXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
+"""What decoding raises, beside ValueError, on a content that nothing here has written."""
 
 
 def instance_of(name: str, value: object, *kinds: type) -> None:

@@ -1,6 +1,6 @@
 """`python -m tests.attack [NAME...] [--effort E] [--seed K]`: run the attacks, ten minutes for all of them at effort 1.
 
-`python -m tests.attack readers --minutes M` goes on for as long as that.
+`python -m tests.attack readers --minutes M` goes on for M minutes of a processor.
 
 An attack is a module of this folder with a function `attack(effort, seed) -> Outcome`. Effort 1 is what `make attack`
 spends; the tests run a small share of it.
@@ -35,17 +35,18 @@ def main() -> int:
     command.add_argument("names", nargs="*", choices=[*ATTACKS, []], metavar="NAME", help=", ".join(ATTACKS))
     command.add_argument("--effort", type=float, default=1.0)
     command.add_argument("--seed", type=int, default=0)
-    command.add_argument("--minutes", type=float, help="time for `readers`, in the place of its effort")
+    command.add_argument("--minutes", type=float, help="processor time of `readers`, in the place of its effort")
     asked = command.parse_args()
     more = {"readers": {"minutes": asked.minutes}} if asked.minutes else {}
     broken = 0
     for name in asked.names or ATTACKS:
-        began = time.monotonic()
+        began, used = time.monotonic(), time.process_time()
         outcome = run(name, asked.effort, asked.seed, **more.get(name, {}))
         broken += len(outcome.broken)
         counts = "".join(f", {count} {what}" for what, count in outcome.counts.items())
-        seconds = time.monotonic() - began
-        print(f"{name}: {outcome.tried} tried, {len(outcome.broken)} broken{counts}, {seconds:.0f} s")
+        seconds, used = time.monotonic() - began, time.process_time() - used
+        times = f"{seconds:.0f} s, {used:.0f} s of a processor"
+        print(f"{name}: {outcome.tried} tried, {len(outcome.broken)} broken{counts}, {times}")
         for line in outcome.broken[:20]:
             print(f"  {line}")
     return broken > 0

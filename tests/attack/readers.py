@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import io
 import itertools
 import json
@@ -18,21 +19,24 @@ import time
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas
 
 import omg_cmdp as omg
 from lab.tests.studies.examples import SMALL, run_study
-from omg_cmdp.persistence import AGENT_FILE, pack_arrays, read_arrays, unpack_arrays, write_arrays
+from omg_cmdp.logs.lines import episode_record
+from omg_cmdp.persistence import pack_arrays, unpack_arrays
 from omg_cmdp.planning.problem import _VERSION as PROBLEM
+from omg_cmdp.runs import Run
 from omg_cmdp.runs.simulate import _VERSION as RUN
 from omg_lab.studies.config import load_plan, read_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import play_here
+from omg_lab.studies.outside.folder import Folder
+from omg_lab.studies.overrides import read_overrides
 from omg_lab.studies.results import load
 from omg_lab.studies.store import CHECKPOINT, FORMAT, digest_of
 from omg_trial import verify as verifier
@@ -47,9 +51,19 @@ from omg_trial.snapshots import pack_state, unpack_state
 from omg_trial.state import State
 from omg_trial.tokens import Tokens
 from omg_trial.trial_file.trial import Trial
+from tests.attack.malformed import learners
 from tests.attack.malformed.bodies import CALLS, Desks, read_answer, read_events, write_answer, write_events
 from tests.attack.malformed.judge import TooLong, in_time
-from tests.attack.malformed.mangled import CELLS, mangled_bytes, mangled_json, mangled_rows, mangled_value
+from tests.attack.malformed.mangled import (
+    CELLS,
+    forged_arrays,
+    mangled_bytes,
+    mangled_frame,
+    mangled_json,
+    mangled_lines,
+    mangled_rows,
+    mangled_value,
+)
 from tests.attack.malformed.reached import Corpus, Files, Reached
 from tests.attack.outcome import Outcome
 from tests.attack.study_files import mutated
@@ -106,68 +120,50 @@ def episodes() -> list[omg.Episode]:
     ]
 
 
-def forged_arrays(path: Path, draw: random.Random, file: Mapping[str, Any] = AGENT_FILE) -> None:
-    """Change an array of a saved agent, or its recipe, and the digest with it; or of another file of arrays."""
-    arrays = read_arrays(path, kind=file["kind"], version=file["version"])
-    name = draw.choice(sorted(arrays))
-    array = arrays[name]
-    match draw.randrange(6):
-        case 0:
-            del arrays[name]
-        case 1:
-            arrays[name] = arrays[draw.choice(sorted(arrays))]
-        case 2:
-            arrays[name] = array.reshape(-1)[: draw.randrange(array.size + 1)]
-        case 3:
-            arrays[name] = np.array(draw.choice((0, -1, 2**62, 1e300, np.nan, "x", "", True, 1j)))
-        case 4 if array.size and array.dtype.kind in "if":
-            array = array.copy()
-            array.reshape(-1)[draw.randrange(array.size)] = draw.choice((0, -1, 10**6, 2**40))
-            arrays[name] = array
-        case _ if (recipe := "made with/recipe") in arrays:
-            arrays[recipe] = np.array(mangled_json(str(arrays[recipe]), draw).replace("\x00", ""))
-        case _ if array.dtype.kind == "U":
-            arrays[name] = np.array(mangled_json(str(array), draw).replace("\x00", ""))
-    write_arrays(path, arrays, kind=file["kind"], version=file["version"])
-
-
-def mangled_lines(path: Path, draw: random.Random) -> None:
-    """Mangle one line of JSON."""
-    lines = path.read_text().splitlines()
-    place = draw.randrange(len(lines))
-    lines[place] = mangled_json(lines[place], draw)
-    path.write_text("\n".join(lines) + "\n")
-
-
-def mangled_frame(path: Path, draw: random.Random) -> None:
-    """Change cells, columns or kinds of a table."""
-    parquet = path.suffix == ".parquet"
-    frame = pandas.read_parquet(path) if parquet else pandas.read_csv(path, dtype=str)
-    column = draw.choice(list(frame))
-    match draw.randrange(6):
-        case 0:
-            frame = frame.drop(columns=column)
-        case 1:
-            frame = frame.rename(columns={column: draw.choice([*frame, "x", "", "person"])})
-        case 2:
-            frame = pandas.concat([frame, frame.sample(1, random_state=draw.randrange(99))])
-        case 3:
-            frame[column] = draw.choice(("x", 1, 1.5, True, None, b"\xff", 2**60))
-        case 4:
-            frame[column] = pandas.to_datetime(frame[column], errors="coerce", utc=True, format="%Y")
-        case _:
-            frame[column] = frame[column].astype(object)
-            frame.iloc[draw.randrange(len(frame)), list(frame).index(column)] = draw.choice(
-                ("x", "", "-1", "1e999", "nan", "[1", '{"a":', "99999999999999999999", "1.5", "0x10")
-            )
-    frame.to_parquet(path) if parquet else frame.to_csv(path, index=False)
-
-
 def mangled_toml(words: tuple[str, ...]) -> Callable[[Path, random.Random], object]:
     """Return a function that changes words and lines of a TOML file."""
     return lambda path, draw: path.write_text(mutated(path.read_text(), draw, words), encoding="utf-8")
 
 
+WHOLE = f"""{trials.TEXT}
+[states.forbidden]
+"missed it" = ["call"]
+
+[actions.most_per_week]
+call = 3
+
+[budgets.messages]
+most = 2.0
+costs = {{ reminder = 1, call = 3 }}
+
+[learning]
+after_episodes = 2
+missing_reward = 0.0
+replan = "step"
+publish = "by hand"
+
+[people]
+roster = "required"
+control = 0.1
+arms = "given"
+
+[window]
+begin = "08:00"
+end = "21:30"
+outside = "nothing"
+
+[watch]
+overdue_hours = 24
+least_share = 0.05
+
+[alerts]
+smtp = "mail.example.org:587"
+sender = "trial@example.org"
+to = ["team@example.org"]
+severities = ["red"]
+digest = "07:00"
+"""
+"""A trial with every table."""
 TRIAL_WORDS = (
     *(
         "names",
@@ -289,11 +285,34 @@ def read_outbox(path: Path) -> None:
         box.refused()
 
 
-def make_run(path: Path) -> None:
+def long_run() -> Run:
+    """Return a run that has everything that one can have."""
+    plain = new_run()
+    delay, chosen = omg.delays.Geometric(2.0), omg.adversaries.WorstRegret(plain.adversary.contexts)
+    return Run(plain.environment, chosen, plain.agent, delay=delay, ceiling=True)
+
+
+def make_run(path: Path, new: Callable[[], Run] = new_run) -> None:
     """Save a run of a few episodes."""
-    run = new_run()
-    run.advance(3)
+    run = new()
+    run.advance(5)
     run.save(path)
+
+
+def write_export(path: Path) -> None:
+    """Write a table with a row for every episode."""
+    rows = [{name: json.dumps(each) for name, each in episode_record(episode).items()} for episode in episodes()]
+    pandas.DataFrame(rows).to_csv(path, index=False)
+
+
+def read_export(path: Path) -> None:
+    """Read it as its documentation says."""
+    omg.logs.read_export(pandas.read_csv(path, dtype={"context": str}), SPACE)
+
+
+def read_settings(path: Path) -> None:
+    """Change a study by the settings of a command, one in each line."""
+    read_plan(SMALL, read_overrides(None, None, path.read_text(errors="replace").splitlines()))
 
 
 def make_problem(path: Path) -> None:
@@ -353,7 +372,27 @@ READERS = {
     "log.jsonl": Reader("log", write_log, lambda path: omg.logs.read_log(path, SPACE), mangled_lines),
     "table.csv": Reader("table", write_table, omg.logs.read_table, mangled_frame),
     "table.parquet": Reader("table", write_table, omg.logs.read_table, mangled_frame),
+    **{
+        file: Reader(
+            kind, functools.partial(learners.write, file), functools.partial(learners.read, file), forged_arrays
+        )
+        for file, (kind, _) in learners.SUBJECTS.items()
+    },
+    "export.csv": Reader("export of a study", write_export, read_export, mangled_frame),
+    "contexts.csv": Reader(
+        "table of contexts",
+        lambda path: path.write_text("age,lives\n30,alone\n40.5,with others\n"),
+        lambda path: Folder(path.parent).contexts(path.name),
+        mangled_frame,
+    ),
+    "settings": Reader(
+        "settings of a command",
+        lambda path: path.write_text("agents.omg.gamma = 100.0\nworlds.decoy.context_count = 4\nepisodes = 20\n"),
+        read_settings,
+        mangled_toml(TRIAL_WORDS),
+    ),
     "trial.toml": Reader("trial", lambda path: path.write_text(trials.TEXT), Trial.read, mangled_toml(TRIAL_WORDS)),
+    "whole.toml": Reader("trial", lambda path: path.write_text(WHOLE), Trial.read, mangled_toml(TRIAL_WORDS)),
     "study.toml": Reader(
         "study", lambda path: path.write_text(SMALL), lambda path: load_plan(str(path)), mangled_toml(TRIAL_WORDS)
     ),
@@ -376,6 +415,12 @@ READERS = {
         "saved run",
         make_run,
         lambda path: new_run().restore(path),
+        lambda path, draw: forged_arrays(path, draw, RUN_FILE),
+    ),
+    "long run.npz": Reader(
+        "saved run",
+        lambda path: make_run(path, long_run),
+        lambda path: long_run().restore(path),
         lambda path, draw: forged_arrays(path, draw, RUN_FILE),
     ),
     "problem.npz": Reader(
@@ -405,34 +450,33 @@ READERS = {
 }
 
 
+KINDS = [list(files) for _, files in itertools.groupby(READERS, lambda file: READERS[file].name)]
+"""Files that are read by the same code: one of each kind in turn is mangled."""
+
+
 def attack(effort: float, seed: int, minutes: float = 0.0) -> Outcome:
-    """Mangle files, read them, and look at what is said and what is left; go on until `minutes` have passed.
+    """Mangle files, read them, and look at what is said and what is left; go on for `minutes` of a processor.
 
     A mangled file by which a reader reaches a new branch of ours is kept in memory, and mangled again.
     """
     draw, outcome, reached = random.Random(seed), Outcome(), Reached()
-    end, least = time.monotonic() + 60.0 * minutes, max(len(READERS), round(TRIES * effort)) if not minutes else 0
+    end, least = time.process_time() + 60.0 * minutes, max(len(KINDS), round(TRIES * effort)) if not minutes else 0
     with tempfile.TemporaryDirectory() as name:
-        corpora: dict[str, Corpus] = {}
-        for file, reader in READERS.items():
-            folder = Path(name, file.replace(".", "-"))
-            folder.mkdir()
-            reader.make(folder / file)
-            corpora[file] = Corpus(content(folder))
-            reader.read(folder / file)  # whatever is compiled or imported is not counted
-            with reached.watched(), contextlib.suppress(*reader.errors):  # a call may be made only once
-                reader.read(folder / file)
-            lay_out(corpora[file].valid, folder)
+        corpora, faults = dict[str, Corpus](), set[str]()
         for number in itertools.count():
-            if number >= least and time.monotonic() >= end:
+            if number >= least and time.process_time() >= end:
                 break
-            file, reader = list(READERS.items())[number % len(READERS)]
+            file = draw.choice(KINDS[number % len(KINDS)])
+            reader = READERS[file]
+            if file not in corpora:
+                corpora[file] = Corpus(prepared(reader, Path(name, file.replace(".", "-")) / file, reached))
             folder, corpus = Path(name, file.replace(".", "-")), corpora[file]
             lay_out(corpus.draw(draw), folder)
             mangle(reader, folder / file, corpora[draw.choice(sorted(corpora))], draw)
             mangled, known = content(folder), len(reached)
             outcome.tried += 1
-            if fault := said(reader, folder / file, outcome, reached):
+            if (fault := said(reader, folder / file, outcome, reached)) and fault not in faults:
+                faults.add(fault)
                 kept = Path(tempfile.mkdtemp(prefix="readers-"))
                 lay_out(mangled, kept)
                 outcome.broken.append(f"seed {seed}, try {number}, {file}, kept in {kept}: {fault}")
@@ -441,6 +485,19 @@ def attack(effort: float, seed: int, minutes: float = 0.0) -> Outcome:
     outcome.counts["branches"] = len(reached)
     outcome.counts["kept"] = sum(map(len, corpora.values()))
     return outcome
+
+
+def prepared(reader: Reader, path: Path, reached: Reached) -> Files:
+    """Make a valid file, and return the content of its folder; whatever reading it reaches is known from then on."""
+    path.parent.mkdir()
+    reader.make(path)
+    valid = content(path.parent)
+    with contextlib.suppress(Refusal):  # whatever a desk was asked before: a call may be made only once
+        reader.read(path)  # what is compiled or imported is not counted
+        with reached.watched():
+            reader.read(path)
+    lay_out(valid, path.parent)
+    return valid
 
 
 def mangle(reader: Reader, path: Path, other: Corpus, draw: random.Random) -> None:
@@ -456,9 +513,9 @@ def mangle(reader: Reader, path: Path, other: Corpus, draw: random.Random) -> No
 
 
 def content(folder: Path) -> Files:
-    """Return the files of a folder, but for locks."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    """Return the files of a folder, but for locks and journals, which SQLite takes away."""
+    kept = (path for path in sorted(folder.rglob("*")) if not path.name.endswith((".lock", "-journal")))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in kept if path.is_file()}
 
 
 def lay_out(files: Files, folder: Path) -> None:

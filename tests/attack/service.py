@@ -2,7 +2,8 @@
 
 Five clients open, decide, report and close as fast as they are answered, and ask again with the same key after each
 kill. A kill comes at a random moment: while the service starts, after its first answer, or after several snapshots.
-`--effort 10` is a thousand kills; `python -m trial.benchmarks.kills` makes as many, can be interrupted, and counts.
+`--effort 10` is a thousand kills; `python -m trial.benchmarks.kills` makes as many, can be interrupted, and counts. On
+PostgreSQL the service has a server of its own, which is stopped at once and started again in every third life.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
 
 from tests.attack.outcome import Outcome
+from trial.tests.disaster import servers
 
 KILLS, TOGETHER = 100, 50
 """At effort 1, and in one database."""
@@ -29,7 +30,7 @@ MOST_ANSWERS = 400
 """Answers of a service before it is killed; a snapshot is kept after every 30 events."""
 
 
-def attack(effort: float, seed: int) -> Outcome:
+def attack(effort: float, seed: int, postgresql: bool = False) -> Outcome:
     """Kill services, and look at what is left."""
     draw, outcome = random.Random(seed), Outcome()
     counts = outcome.counts
@@ -38,13 +39,15 @@ def attack(effort: float, seed: int) -> Outcome:
         while left > 0:
             kills = min(left, TOGETHER)
             left -= kills
-            with tempfile.TemporaryDirectory() as folder:
+            with servers.place(postgresql) as place:
                 clients = [_Client(f"c{number}", draw.randrange(2**32)) for number in range(CLIENTS)]
                 for number in range(kills + 1):
                     moment = None if number == kills else (_answers(draw), draw.random() ** 3 * 0.5)
-                    _life(start, Path(folder), clients, moment)
+                    crashes = postgresql and moment is not None and number % 3 == 1
+                    counts["crashes of the server"] += crashes
+                    _life(start, place, clients, moment, crashes)
                 outcome.tried += kills
-                wrong = _wrong(Path(folder), clients, counts)
+                wrong = _wrong(place, clients, counts)
                 outcome.broken += [f"seed {seed}, {left} kills later: {each}" for each in wrong]
     return outcome
 
@@ -59,8 +62,8 @@ def _zygote():
     command = [sys.executable, "-m", "trial.tests.zygote"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
-        def start(database: Path, address: Path) -> int:
-            process.stdin.write(f"{database} {address}\n")
+        def start(place, address: Path) -> int:
+            process.stdin.write(f"{place.url} {address} {place.keys}\n")
             process.stdin.flush()
             return int(process.stdout.readline())
 
@@ -70,38 +73,42 @@ def _zygote():
             process.kill()
 
 
-def _life(start, folder: Path, clients, moment: tuple[int, float] | None) -> None:
+def _life(start, place, clients, moment: tuple[int, float] | None, crashes: bool) -> None:
     """Kill a service at a moment after its first answer or its start; without one, when it has learned something."""
-    address = folder / f"socket-{time.monotonic_ns()}"
-    service = start(folder / "trial.db", address)
-    talk, most = _Talk(), 10 if moment is None else 10**6
+    address = place.folder / f"socket-{time.monotonic_ns()}"
+    service = start(place, address)
+    talk, most = _Talk(service), 10 if moment is None else 10**6
     threads = [threading.Thread(target=client.live, args=(address, most, talk)) for client in clients]
     for thread in threads:
         thread.start()
     if moment is None:
         for thread in threads:
             thread.join()
-        _wait_for_a_model(folder / "trial.db")
+        _wait_for_a_model(place)
     else:
         answers, seconds = moment
-        end = time.monotonic() + 60.0
-        while talk.answers < answers and time.monotonic() < end:
-            time.sleep(0.001)
+        if crashes:
+            talk.wait_for(answers // 2)
+            place.stop()
+            place.start()
+        talk.wait_for(answers)
         time.sleep(seconds if answers < 2 else 0.1 * seconds)
-    os.kill(service, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # one that starts while the server is away ends by itself
+        os.kill(service, signal.SIGKILL)
     talk.over.set()
     for thread in threads:
         thread.join()
-    while Path(f"/proc/{service}").exists():  # until its lock is free
+    while talk.has_service():  # until its lock is free
         time.sleep(0.001)
+    place.wait_for_sessions()
 
 
-def _wait_for_a_model(database: Path) -> None:
+def _wait_for_a_model(place) -> None:
     from omg_trial.log.database import Database
 
     end = time.monotonic() + 60.0
     while time.monotonic() < end:
-        with contextlib.closing(Database(database, writing=False)) as store:
+        with contextlib.closing(Database(place.url, writing=False, keys=place.keys)) as store:
             if any(event.kind == "learned" for event in store.read()):
                 return
         time.sleep(0.05)
@@ -110,8 +117,18 @@ def _wait_for_a_model(database: Path) -> None:
 class _Talk:
     """Between clients and a service."""
 
-    def __init__(self) -> None:
-        self.answers, self.over = 0, threading.Event()
+    def __init__(self, service: int) -> None:
+        self.service, self.answers, self.over = service, 0, threading.Event()
+
+    def has_service(self) -> bool:
+        """Return whether the service is there."""
+        return Path(f"/proc/{self.service}").exists()
+
+    def wait_for(self, answers: int) -> None:
+        """Wait until there were as many answers, or for a minute if the service lives."""
+        end = time.monotonic() + 60.0
+        while self.answers < answers and time.monotonic() < end and self.has_service():
+            time.sleep(0.001)
 
 
 class _Client:
@@ -132,6 +149,7 @@ class _Client:
                 lines.flush()
                 answer = json.loads(lines.readline())
                 if answer[0] == 503:
+                    time.sleep(0.02)
                     continue
                 talk.answers += 1
                 self.answers[key] = answer
@@ -159,13 +177,13 @@ class _Client:
             yield "close", {"episode": episode}
 
 
-def _wrong(folder: Path, clients, counts) -> list[str]:
+def _wrong(place, clients, counts) -> list[str]:
     """Return what is wrong with the log, and with the answers."""
     from omg_trial.log.database import Database
     from omg_trial.replay import replay
     from trial.tests.trials import trial
 
-    store = Database(folder / "trial.db", writing=False)
+    store = Database(place.url, writing=False, keys=place.keys)
     events = list(store.read())
     store.close()
     told = {event.key: event.answer for event in events if event.key is not None}

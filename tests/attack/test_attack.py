@@ -7,6 +7,7 @@ import pytest
 from lab.tests.studies.examples import SMALL, content, run_study
 from lab.tests.studies.processes import killed_again_and_again
 from tests.attack.__main__ import ATTACKS, run
+from trial.tests.disaster import servers
 
 EFFORT = 0.01
 
@@ -17,6 +18,14 @@ EFFORT = 0.01
 def test_nothing_breaks(name, seed):
     outcome = run(name, EFFORT, seed)
     assert outcome.tried > 0
+    assert not outcome.broken, "\n".join(outcome.broken[:10])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(servers.PROGRAMS is None, reason="PostgreSQL is not installed: apt-get install postgresql")
+def test_kills_beside_a_server_that_crashes_lose_nothing(seed):
+    outcome = run("service", 5 * EFFORT, seed, postgresql=True)
+    assert outcome.counts["crashes of the server"] > 0
     assert not outcome.broken, "\n".join(outcome.broken[:10])
 
 

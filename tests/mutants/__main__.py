@@ -70,7 +70,14 @@ GROUPS = {
             *_under("library/tests/planning", "test_certificate.py", "test_plan.py", "test_budgets.py", "test_fuzz.py"),
         ),
     ),
-    "ledger": Group((f"{LIBRARY}/runs/ledger.py",), ("library/tests/runs", "library/tests/test_records.py")),
+    "ledger": Group(
+        (f"{LIBRARY}/runs/ledger.py",),
+        _under(
+            "library/tests/runs",
+            *("test_ledger.py", "test_simulate.py", "test_display.py", "test_budgets.py", "test_ceilings.py"),
+            *("test_resuming.py", "test_interrupts.py"),
+        ),
+    ),
     "off-policy": Group((f"{LIBRARY}/logs/off_policy",), ("library/tests/logs",)),
     "ceiling": Group(
         _under(
@@ -87,6 +94,7 @@ GROUPS = {
             *(
                 f"test_sets.py::test_{name}"
                 for name in (
+                    "adding_a_constant_to_values_adds_it_to_the_highest_mean",
                     "the_highest_mean_is_that_of_the_best_row_nearby",
                     "of_two_outcomes_the_highest_mean_is_where_the_divergence_is_the_radius",
                     "no_row_nearby_has_a_higher_mean",
@@ -126,7 +134,8 @@ def run(name: str, count: int, seeds: list[int]) -> int:
     for seed, chosen in runner.chosen.items():
         equivalent = sum(each in runner.survivors and each.name in explained for each in chosen)
         counted, killed = len(chosen) - equivalent, sum(each not in runner.survivors for each in chosen)
-        score = f"{killed} of {counted} killed ({100 * killed / max(1, counted):.0f} %)"
+        endless = sum(each in runner.endless for each in chosen)
+        score = f"{killed} of {counted} killed ({100 * killed / max(1, counted):.0f} %), {endless} by time"
         print(f"{name}: {score}, {equivalent} equivalent, seed {seed}", flush=True)
     return 0
 

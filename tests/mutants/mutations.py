@@ -53,7 +53,8 @@ def mutants(file: Path) -> Iterator[Mutant]:
         for inner in (each for part in node.body for each in ast.walk(part)):
             for changed in _changes(inner):
                 statement, before, after = _statement(inner), _text(inner), _text(changed)
-                where = "" if statement is inner else f", in: {_text(statement)}"
+                around = inner.above if isinstance(inner, ast.Break | ast.Continue) else statement  # type: ignore[attr-defined]
+                where = "" if around is inner else f", in: {_text(around)}"
                 lines = range(statement.lineno, inner.end_lineno + 1)
                 mutated = _replaced(tree, inner, changed)
                 for code in _codes(_compiled(mutated, file)):

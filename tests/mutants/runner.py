@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import types
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -38,9 +39,12 @@ class Runner:
         """The tests that reach a line, by their places in the session."""
         self.seconds: dict[int, float] = {}
         self.survivors: list[Mutant] = []
-        self.fit: set[int] = set()
+        self.endless: list[Mutant] = []
+        """Killed because a test did not end, not because one failed."""
+        self.fit: set[tuple[int, ...]] = set()
+        """Sequences of tests that pass in a child without a mutant."""
         self.unfit: set[int] = set()
-        """Tests that pass in a child without a mutant, and tests that fail there and say nothing."""
+        """Tests that fail in a child without a mutant, and say nothing."""
         self.under_way = mmap.mmap(-1, 4)
         """The test that a child runs."""
         self.out = os.fdopen(os.dup(1), "w")  # pytest takes the standard output
@@ -62,6 +66,7 @@ class Runner:
             self._traced(place, item)
             if session.testsfailed:
                 raise session.Interrupted("a test fails without any mutant")
+        gc.unfreeze()  # a service sets objects aside, among which functions would not be found
         functions = self._functions()
         gc.freeze()  # a child that collects garbage would copy all pages
         chosen = {id(each): each for sample in self.chosen.values() for each in sample}
@@ -69,8 +74,7 @@ class Runner:
             tests = set().union(*(self.lines.get((str(mutant.file), line), ()) for line in mutant.lines))
             if self._survives(session, mutant, functions, tests):
                 self.survivors.append(mutant)
-                where = f"{mutant.file.name}:{mutant.lines.start}"
-                print(f"  survived ({len(tests)} tests) {where} {mutant.name}", file=self.out, flush=True)
+                self._print(f"survived ({len(tests)} tests)", mutant)
         return True
 
     def _traced(self, place: int, item: pytest.Item) -> None:
@@ -106,39 +110,46 @@ class Runner:
                 found.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno), []).append(each)
         return found
 
+    def _print(self, what: str, mutant: Mutant) -> None:
+        print(f"  {what} {mutant.file.name}:{mutant.lines.start} {mutant.name}", file=self.out, flush=True)
+
     def _survives(self, session: pytest.Session, mutant: Mutant, functions: dict, tests: set[int]) -> bool:
         """Return whether all tests pass, but for those that fail in a child without any mutant, too."""
+        there = functions[str(mutant.file), mutant.function, mutant.first_line] if tests else []
+        # without `super()`, a mutant has no `__class__` of its own, which its function must have all the same
+        changed = {each: mutant.code.replace(co_freevars=each.__code__.co_freevars) for each in there}
         while order := sorted(tests - self.unfit, key=self.seconds.__getitem__):
-            if not self._killed(session, mutant, functions, order):
+            status = self._status(session, changed, order)
+            if not status:
                 return True
             place = int.from_bytes(self.under_way[:])
-            if place not in self.fit and self._killed(session, None, functions, [place]):
-                self.unfit.add(place)
-                print(f"  fails without any mutant: {session.items[place].nodeid}", file=self.out, flush=True)
-            else:
-                self.fit.add(place)
+            run = tuple(order[: order.index(place) + 1])
+            if run in self.fit or not self._status(session, {}, run):
+                self.fit.add(run)
+                if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL):
+                    self.endless.append(mutant)
+                    self._print("did not end", mutant)
                 return False
+            self.unfit.add(place)
+            print(f"  fails without any mutant: {session.items[place].nodeid}", file=self.out, flush=True)
         return True
 
-    def _killed(self, session: pytest.Session, mutant: Mutant | None, functions: dict, order: list[int]) -> bool:
-        """Return whether a test fails, or does not end, in a child with the mutant, or without any."""
+    def _status(self, session: pytest.Session, changed: dict, order: Sequence[int]) -> int:
+        """Return how a child ends in which functions have other code: 0 if all tests pass."""
         usual = sum(self.seconds[place] for place in order)
         child = os.fork()
         if not child:
-            os._exit(self._lived(session, mutant, functions, order, usual))
+            os._exit(self._lived(session, changed, order, usual))
         end = time.monotonic() + 3.0 * LEAST_SECONDS + 20.0 * usual
         while True:
             done, status = os.waitpid(child, os.WNOHANG)
             if done:
-                break
+                return status
             if time.monotonic() > end:
                 os.killpg(child, signal.SIGKILL)
             time.sleep(0.01)
-        return status != 0
 
-    def _lived(
-        self, session: pytest.Session, mutant: Mutant | None, functions: dict, order: list[int], usual: float
-    ) -> int:
+    def _lived(self, session: pytest.Session, changed: dict, order: Sequence[int], usual: float) -> int:
         """Run the tests in a child; return 0 if all pass."""
         try:
             os.setsid()
@@ -152,9 +163,8 @@ class Runner:
             most = pages * resource.getpagesize() + MEMORY
             resource.setrlimit(resource.RLIMIT_DATA, (most, most))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            if mutant is not None:
-                for function in functions[str(mutant.file), mutant.function, mutant.first_line]:
-                    function.__code__ = mutant.code
+            for function, code in changed.items():
+                function.__code__ = code
             for place in order:
                 self.under_way[:] = place.to_bytes(4)
                 item = session.items[place]

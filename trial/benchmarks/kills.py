@@ -1,7 +1,8 @@
 """`python -m trial.benchmarks.kills --kills 1000 --file kills.json`: kill -9 of services that live past snapshots.
 
 Every fifty kills have a database of their own, whose log is verified and replayed to the bit; then the counts are
-written to the file. Interrupt it when you like: the same command goes on from there.
+written to the file. Interrupt it when you like: the same command goes on from there. With `--postgresql` each database
+is a PostgreSQL server of its own, which is stopped at once and started again in every third life of a service.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ def main() -> None:
     command = argparse.ArgumentParser(prog="python -m trial.benchmarks.kills", description=__doc__)
     command.add_argument("--kills", type=int, default=1000)
     command.add_argument("--file", type=Path, default=Path("kills.json"))
+    command.add_argument("--postgresql", action="store_true")
     asked = command.parse_args()
     done: dict[str, Any] = {"kills": 0, "counts": {}, "broken": []}
     if asked.file.exists():
         done = json.loads(asked.file.read_text())
     while done["kills"] < asked.kills:
         began = time.perf_counter()
-        outcome = attack(TOGETHER / 100, seed=1000 + done["kills"])
+        outcome = attack(TOGETHER / 100, seed=1000 + done["kills"], postgresql=asked.postgresql)
         counts = outcome.counts + collections.Counter(done["counts"])
         counts["seconds"] += round(time.perf_counter() - began)
         kills, broken = done["kills"] + outcome.tried, done["broken"] + outcome.broken

@@ -1,10 +1,10 @@
 """`python -m trial.benchmarks.live [load|million|cold]`: how fast the service decides and starts.
 
-*load*: one client, then fifty, ask for decisions over HTTP: of a service with SQLite, of one with PostgreSQL if a URL
-is given, and of a minimal FastAPI service that only stores what it is sent, in SQLite with the same durability. Then a
-hundred decisions a second, evenly. The services take turns, `--rounds` times. *million*: a log of a million events is
-verified and opened, with its snapshot and without; with `--file` it is kept, so that it is made once. *cold*: how long
-`omg-trial serve` takes from its call to its first answer, with code that is compiled.
+*load*: one client, then fifty, ask for decisions over HTTP: of a service with SQLite, and of a minimal FastAPI service
+that only stores what it is sent, with the same durability; with `--postgresql` of both also on a server of their own.
+Then a hundred decisions a second, evenly. The services take turns, `--rounds` times. *million*: a log of a million
+events is verified and opened, with its snapshot and without; with `--file` it is kept, so that it is made once. *cold*:
+how long `omg-trial serve` takes from its call to its first answer, with code that is compiled.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import uvicorn
 from fastapi import FastAPI, Request
 
@@ -62,7 +63,7 @@ def serve(kind: str, database: str) -> None:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.bind(("127.0.0.1", PORT))
-        options: dict[str, Any] = {"http": guarded()} if kind == "ours" else {}
+        options: dict[str, Any] = {"http": guarded()} if kind == "omg-trial" else {}
         config = uvicorn.Config(app, access_log=False, log_level="error", **options)
         uvicorn.Server(config).run(sockets=[listener])
 
@@ -85,18 +86,24 @@ def _ours(database: str) -> Any:
 
 def _minimal(database: str) -> Any:
     app, lock = FastAPI(), threading.Lock()
-    store = sqlite3.connect(database, check_same_thread=False, isolation_level=None)
-    store.execute("PRAGMA journal_mode = PERSIST")
-    store.execute("PRAGMA synchronous = FULL")
-    store.execute("CREATE TABLE calls (number INTEGER PRIMARY KEY, path TEXT, body TEXT)")
+    store: Any
+    if database.startswith("postgresql"):
+        store, number, insert = psycopg.connect(database, autocommit=True), "SERIAL", "VALUES (%s, %s)"
+    else:
+        store = sqlite3.connect(database, check_same_thread=False, isolation_level=None)
+        store.execute("PRAGMA journal_mode = PERSIST")
+        store.execute("PRAGMA synchronous = FULL")
+        number, insert = "INTEGER", "VALUES (?, ?)"
+    store.execute(f"CREATE TABLE calls (number {number} PRIMARY KEY, path TEXT, body TEXT)")
+    insert = f"INSERT INTO calls (path, body) {insert} RETURNING number"
     Path("token.txt").write_text("none")
 
     @app.post("/v1/{path:path}")
     async def keep(path: str, request: Request) -> dict[str, int]:
         body = (await request.body()).decode()
         with lock:
-            number = store.execute("INSERT INTO calls (path, body) VALUES (?, ?)", (path, body)).lastrowid
-        return {"episode": number or 0}
+            [[number]] = store.execute(insert, (path, body)).fetchall()
+        return {"episode": number}
 
     return app
 
@@ -159,11 +166,15 @@ async def _open_loop(token: str, seconds: float, rate: float) -> list[float]:
     """Ask for `rate` decisions a second, whether earlier ones are answered or not."""
     taken: list[float] = []
     clients = [Client(f"o{number}", token) for number in range(CLIENTS)]
-    episodes = []
-    for number, client in enumerate(clients):
+
+    async def opened(client: Client) -> int:
         await client.connect()
-        body = {"person": f"q{number}", "context": {"age": 30, "lives": "alone"}}
-        episodes.append((await client.post("/v1/episodes", body))["episode"])
+        body = {"person": client.name, "context": {"age": 30, "lives": "alone"}}
+        episode: int = (await client.post("/v1/episodes", body))["episode"]
+        return episode
+
+    # Together: a connection on which nothing is asked for five seconds is closed.
+    episodes = await asyncio.gather(*map(opened, clients))
     begin, tasks = time.perf_counter(), []
 
     async def one(place: int, due: float) -> None:
@@ -181,38 +192,42 @@ async def _open_loop(token: str, seconds: float, rate: float) -> list[float]:
     return taken
 
 
-def load(urls: dict[str, str], seconds: float, rounds: int) -> None:
+def load(databases: list[str], seconds: float, rounds: int) -> None:
     """Print a table of all services, which take turns."""
+    names = [f"{service}, {database}" for database in databases for service in ("minimal", "omg-trial")]
     heads = ("p50 ms", "p99 ms", "a second") * 2 + ("p99 ms at 100/s",)
     print(f"{'':22}{'one client':>30}{f'{CLIENTS} clients':>30}")
     print(f"{'service':22}" + "".join(f"{head:>{10 if place < 6 else 17}}" for place, head in enumerate(heads)))
-    found: dict[str, list[list[float]]] = {name: [] for name in urls}
+    found: dict[str, list[list[float]]] = {name: [] for name in names}
     for _ in range(rounds):
-        for name, url in urls.items():
-            found[name].append(_loaded(name, url, seconds))
+        for name in names:
+            found[name].append(_loaded(name, seconds))
             print(
                 f"{name:22}"
                 + "".join(f"{value:{10 if place < 6 else 17}.1f}" for place, value in enumerate(found[name][-1]))
             )
             sys.stdout.flush()
-    first, *others = (np.median(rows, axis=0) for rows in found.values())
-    for name, row in zip(list(urls)[1:], others, strict=True):
-        print(f"{name}: {row[2]:.0f} decisions a second with one client, p99 {row[1]:.1f} ms; ", end="")
-        print(f"{row[5] / first[5]:.2f} of the minimal service with {CLIENTS} clients")
+    for database in databases:
+        minimal, ours = (np.median(found[f"{service}, {database}"], axis=0) for service in ("minimal", "omg-trial"))
+        print(f"{database}: {ours[2]:.0f} decisions a second with one client, p99 {ours[1]:.1f} ms; ", end="")
+        print(f"{ours[2] / minimal[2]:.2f} of the minimal service, {ours[5] / minimal[5]:.2f} with {CLIENTS} clients")
 
 
-def _loaded(name: str, url: str, seconds: float) -> list[float]:
+def _loaded(name: str, seconds: float) -> list[float]:
     """Return a row of the table."""
-    with tempfile.TemporaryDirectory() as folder:
-        kind = "minimal" if name.startswith("minimal") else "ours"
-        command = [sys.executable, "-m", "trial.benchmarks.live", "serve", kind, url or str(Path(folder) / "load.db")]
+    from trial.tests.disaster.servers import place
+
+    kind, _, database = name.partition(", ")
+    with place(database == "PostgreSQL") as it:
+        command = [sys.executable, "-m", "trial.benchmarks.live", "serve", kind, str(it.url)]
         process = subprocess.Popen(command, cwd=Path.cwd())
         try:
             token, row = _ready(), []
             asyncio.run(_closed_loop(token, 1.0, 2, "w"))  # to warm up
             for clients, prefix in ((1, "a"), (CLIENTS, "c")):
+                began = time.perf_counter()
                 taken = np.array(asyncio.run(_closed_loop(token, seconds, clients, prefix))) * 1e3
-                row += [*map(float, np.quantile(taken, [0.5, 0.99])), len(taken) / seconds]
+                row += [*map(float, np.quantile(taken, [0.5, 0.99])), len(taken) / (time.perf_counter() - began)]
             row.append(float(np.quantile(np.array(asyncio.run(_open_loop(token, 7.0, 100.0))) * 1e3, 0.99)))
         finally:
             process.kill()
@@ -354,7 +369,7 @@ def main() -> None:
     command.add_argument("--events", type=int, default=1_000_000)
     command.add_argument("--rounds", type=int, default=3)
     command.add_argument("--file", default="", help="The log of `million`, to keep it.")
-    command.add_argument("--postgresql", default="", metavar="URL")
+    command.add_argument("--postgresql", action="store_true")
     asked = command.parse_args()
     if asked.what == "serve":
         serve(*asked.arguments)
@@ -363,9 +378,7 @@ def main() -> None:
     elif asked.what == "cold":
         cold(asked.rounds)
     else:
-        services = {"minimal, SQLite": "", "omg-trial, SQLite": ""}
-        services |= {"omg-trial, PostgreSQL": asked.postgresql} if asked.postgresql else {}
-        load(services, asked.seconds, asked.rounds)
+        load(["SQLite", *["PostgreSQL"] * asked.postgresql], asked.seconds, asked.rounds)
 
 
 if __name__ == "__main__":

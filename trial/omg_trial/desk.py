@@ -155,8 +155,8 @@ class Desk:
                 except Exception as error:
                     if isinstance(error, StoreError) or self.state.number != number:
                         raise  # half-way: the state must be read anew
-                    # Nothing has changed: the others of the batch are answered. Only memory may be there again later.
-                    status = 503 if isinstance(error, MemoryError) else 500
+                    # Nothing has changed: the others of the batch are answered. Memory and files may be there again.
+                    status = 503 if isinstance(error, (MemoryError, OSError)) else 500
                     answers.append(Refusal(status, f"it failed unexpectedly, and was not done: {type(error).__name__}"))
                     _log.error("a %s failed: %s", type(request.call).__name__, trace(error))
         return answers

@@ -100,25 +100,25 @@ class Replay:
             self._differ(event, "another arm")
 
     def _check_opened(self, event: Event) -> None:
-        body = event.body
+        body, is_last = event.body, event.body["source"] == PolicySource.LAST_PLAN
         self._check_enrolled(event)
+        erased = body["person"].startswith(ALIAS)
+        # Perhaps the last plan was that of somebody who was erased.
+        unknown = any(person.startswith(ALIAS) for person in self.state.plans) if is_last else not self.known
         if body["source"] in (PolicySource.FIXED, PolicySource.CONTROL):
             again = self.trial.fixed_policy()
-        elif body["source"] == PolicySource.LAST_PLAN:
-            last = self.state.last_plan(body["context"])
-            again = np.array([] if last is None else last.policy)
-            if any(person.startswith(ALIAS) for person in (body["person"], *self.state.plans)):
-                self.gone["policies"] += 1  # perhaps it was the plan of somebody who was erased
-                again = np.array(body["policy"])
-        elif not self.known or body["person"].startswith(ALIAS):
+        elif erased or unknown:
             self.gone["policies"] += 1
             again = np.array(body["policy"])
+        elif is_last:
+            last = self.state.last_plan(body["context"])
+            again = np.array([] if last is None else last.policy)
         else:
             again = make_plan(self.trial, self.agent, body["context"]).policy
             self.policies += 1
         if not self._same(again.tolist(), body["policy"]):
             self._differ(event, f"another policy ({body['source']})")
-        if self.known and not body["person"].startswith(ALIAS):
+        if self.known and not erased:
             self._check_allowance(event, again)
         if (body["source"] == PolicySource.CONTROL) != (body["arm"] == CONTROL):
             self._differ(event, f"the source {body['source']} in the arm {body['arm']}")

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer
 
+from omg_cmdp.validation import UNEXPECTED
 from omg_trial.episodes import Allowance, Dataset, KeptPlan, Record, SharedExample, StepDecision, StepOutcome
 from omg_trial.incident import Incident
 from omg_trial.keys.marks import alias_of
-from omg_trial.log.events import FIRST_HASH, FORMAT, UNEXPECTED, Event
+from omg_trial.log.events import FIRST_HASH, FORMAT, Event
 from omg_trial.people.participants import CONTROL, Halt, Participant, week_of
 from omg_trial.versions import KEPT_CHANGES, KEPT_VERSIONS, Change, LearningTask, Version
 
@@ -217,7 +218,7 @@ class State:
 
     def _on_published(self, event: Event, body: Body) -> None:
         assert self.waiting is not None
-        self.versions = [*self.versions, self.waiting._replace(time=event.time)][-KEPT_VERSIONS:]
+        self.versions = [*self.versions, self.waiting][-KEPT_VERSIONS:]
         self.waiting = None
         self._changed(Change(event.time, body["version"], len(self.version.dataset), "published", body["cause"]))
 

@@ -112,7 +112,8 @@ def keyed(secret: bytes, *parts: str | int) -> str:
 def link(before: str, row: Row) -> str | None:
     """Return the hash of an event; None if a field is not what it must be."""
     number, time, kind, body, key, request, answer, _ = row
-    if not all(isinstance(each, str) for each in (time, kind, body, key or "", request or "", answer or "")):
+    given = [each for each in (key, request, answer) if each is not None]
+    if not all(isinstance(each, str) for each in (time, kind, body, *given)):
         return None
     head, tail = canonical([before, number, time, kind]), canonical([key, request, answer])
     return hashlib.sha256(f"{head[:-1]},{body},{tail[1:]}".encode()).hexdigest()
@@ -223,8 +224,7 @@ class _Reader:
         """Return the number in [0, 1) that is the first 53 bits of an HMAC."""
         return float(int(keyed(self.secret, *name)[:16], 16) >> 11) * 2.0**-53
 
-    def _call(self, number: int, kind: str, body: Body, *of_call: str | None) -> Iterator[str]:
-        key, answer = of_call
+    def _call(self, number: int, kind: str, body: Body, key: str | None, answer: str | None) -> Iterator[str]:
         if key is None or answer is None:
             yield "key and answer belong together"
             return

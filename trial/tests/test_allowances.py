@@ -15,6 +15,7 @@ from omg_trial.people.participants import Participant
 from omg_trial.replay import replay
 from omg_trial.rules import moment
 from omg_trial.verify import verify
+from omg_trial.watching.incidents import close_overdue
 from trial.tests.network import ADDRESS, LOST, wired
 from trial.tests.trials import TEXT, Clock, desk, person, trial
 
@@ -45,6 +46,23 @@ def test_the_limits_hold_on_every_path():
             seen.append(calls)
     assert max(seen) == 2
     assert (np.array(told["policy"])[:, :, 1] >= 0.1 - 1e-9).all()  # the floor
+
+
+def test_an_episode_is_not_overdue_while_its_allowance_holds():
+    """What the app does meanwhile must be kept: it counts in the week, and the next allowance is the smaller for it."""
+    clock = Clock()
+    at = desk("[watch]\nclose_after_hours = 24\n", clock=clock, text=LIMITED)
+    told = opened(at, "p1")
+    proof = {"device_time": clock.now.isoformat(), "allowance": told["allowance"]["signature"]}
+    clock.forward(days=6)
+    close_overdue(at)
+    at.call(
+        "decide", {"episode": told["episode"], "step": 0, "state": "took it", "action": told["drawn"][0][0], **proof}
+    )
+    assert len(at.state.people["p1"].accounts[0].taken) == 1
+    clock.forward(days=2)  # the week has ended
+    close_overdue(at)
+    assert not at.state.open
 
 
 def test_what_a_week_has_saved_may_be_spent_in_an_allowance():

@@ -1,6 +1,7 @@
 """An app that wants to choose: by the device's time, by who is available, by closing."""
 
 import json
+from unittest import mock
 
 import pytest
 
@@ -150,3 +151,9 @@ def test_a_zone_is_the_same_on_every_machine():
     for name in ("localtime", "posixrules"):
         with pytest.raises(Refusal, match="give a time zone such as"):
             desk().call("enrol", {"person": "p1", "zone": name})
+
+
+def test_a_zone_is_not_refused_for_good_because_no_file_can_be_opened_now(monkeypatch):
+    at = desk()
+    monkeypatch.setattr("zoneinfo.ZoneInfo", mock.Mock(side_effect=OSError("too many open files")))
+    at.call("enrol", {"person": "p1", "zone": "Asia/Tokyo"})

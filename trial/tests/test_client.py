@@ -238,6 +238,34 @@ def test_a_service_with_an_older_backup_is_recognised(tmp_path, gone_on):
             client.report(999, 0, reward=1.0)
 
 
+def test_what_waited_when_events_were_lost_is_not_kept_as_another_persons(tmp_path):
+    """After an older backup was restored, the number of anna's episode is that of ben's."""
+    store, backup = Database(":memory:"), Database(":memory:")
+    with wired(tmp_path, store=store) as (wire, token):
+        backup.keys = store.keys
+        backup.append(list(store.read()))
+        client = Client(ADDRESS, token, patience=QUICK, transport=wire)
+        client.open("cora", person(0), occasion="1")
+        episode = client.open("anna", person(1), occasion="1")["episode"]
+        wire.faults = 3 * [LOST]
+        client.decide(episode, 0, "missed it")
+        client.report(episode, 0, reward=1.0)
+        assert not client.close(episode)
+    with wired(tmp_path, store=backup) as (wire, token), Client(ADDRESS, token, transport=wire) as other:
+        assert episode == other.open("ben", person(2))["episode"]
+        client._http = other._http
+        with pytest.raises(OlderLogError):
+            client.send()
+        client.trust()
+        assert client.send() == 0
+        assert [body.get("reward") for _, body, why in client.refused() if "events were lost" in why] == [
+            None,
+            1.0,
+            None,
+        ]
+        assert [event.kind for event in backup.read()][-1] == "opened"
+
+
 @pytest.mark.parametrize("mark", ["nonsense", "0:" + "0" * 64, "3:xyz", "9" * 30 + ":" + "0" * 64])
 def test_a_mark_that_cannot_be_read_is_refused(line, at, mark):
     wire, token = line

@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from omg_trial.cli import app
 from omg_trial.desk import Desk
 from omg_trial.log import addresses, database
 from omg_trial.log.database import Database, InUseError, StoreError
-from omg_trial.log.events import Event
+from omg_trial.log.events import link
 from omg_trial.replay import replay
 from omg_trial.service import Service
 from trial.tests.trials import Clock, Trialist, digest, person, trial
@@ -282,16 +281,15 @@ def test_a_full_disk_loses_nothing(tmp_path):
 @pytest.mark.parametrize("url", [":memory:", "trial.db"])
 def test_a_reader_in_another_thread_does_not_take_back_what_is_being_written(tmp_path, monkeypatch, url):
     store, reading, written = Database(tmp_path / url if url != ":memory:" else url), threading.Event(), []
-    at, real = Desk(trial(), store, clock=Clock()), Event.link
+    at = Desk(trial(), store, clock=Clock())
 
-    def slow(event, before):  # between the rows and their commit
-        if sys._getframe(1).f_code.co_name == "append":
-            reading.set()
-            written.append(reader.is_alive() and not reader.join(0.3))
-        return real(event, before)
+    def slow(before, row):  # between the rows and their commit
+        reading.set()
+        written.append(reader.is_alive() and not reader.join(0.3))
+        return link(before, row)
 
     reader = threading.Thread(target=lambda: reading.wait() and list(store.read()))
-    monkeypatch.setattr(Event, "link", slow)
+    monkeypatch.setattr(database, "link", slow)
     reader.start()
     at.call("open", {"person": "p1", "context": person(1)})
     reader.join()

@@ -111,7 +111,7 @@ def test_the_key_file_of_another_trial_and_one_that_was_changed_are_refused(path
     with pytest.raises(KeyFileError, match="give its newest copy"), begun(path):
         pass
     keys.write_bytes(whole)
-    with pytest.raises(KeyFileError, match="has the keys of another trial"), begun(tmp_path / "new.db", keys=keys):
+    with pytest.raises(ValueError, match="has the keys of another trial"), begun(tmp_path / "new.db", keys=keys):
         pass
 
 

@@ -263,11 +263,11 @@ def test_the_table_has_forty_five_failures_and_every_test_that_it_names_is_there
             assert f"def {name}(" in path.read_text(encoding="utf-8"), name
 
 
-@pytest.mark.parametrize(("error", "status"), [(ZeroDivisionError, 500), (MemoryError, 503)])
+@pytest.mark.parametrize(("error", "status"), [(ZeroDivisionError, 500), (MemoryError, 503), (OSError, 503)])
 def test_a_call_that_always_fails_after_a_recovery_holds_up_nobody(monkeypatch, caplog, error, status):
     """It comes first each time, as its app sends it again; the others of its batch are answered all the same.
 
-    An app that hears 503 waits and asks again, as memory may be there later; any other failure is for somebody to see.
+    An app that hears 503 waits and asks again, as memory or files may be there later; others are for somebody to see.
     """
     from omg_trial.handlers import table
 

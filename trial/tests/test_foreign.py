@@ -61,8 +61,9 @@ def test_a_kind_of_event_that_this_version_does_not_know_is_refused(played):
         replay(trial(), forged(played.store.read(), 3, kind="teleported"))
 
 
-def test_the_verifier_calls_a_field_of_bytes_a_change(played):
-    rows = [(*event.row[:5], b"x", *event.row[6:]) for event in played.store.read()]
+@pytest.mark.parametrize("field", [b"x", b"", 0])
+def test_the_verifier_calls_a_field_that_is_no_text_a_change(played, field):
+    rows = [(*event.row[:5], field, *event.row[6:]) for event in played.store.read()]
     with pytest.raises(verifier.BrokenLogError, match="event 1 was changed"):
         verifier.verify(rows)
 

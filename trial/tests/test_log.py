@@ -257,7 +257,7 @@ def test_what_is_no_event_is_refused():
     event = Event(1, "2026-11-02T09:00:00.000000+00:00", "founded", canonical({})).chained(FIRST_HASH)
     with pytest.raises(ValueError, match="`events`"):
         list(verified([event, 3]))
-    with pytest.raises(ValueError, match="`events` must be those of a log, got int"):
+    with pytest.raises(ValueError, match="`events` must be an Iterable, got int"):
         list(verified(3))
 
 

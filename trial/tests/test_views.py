@@ -9,10 +9,13 @@ import httpx
 import numpy as np
 import pytest
 
+from omg_trial import decisions
 from omg_trial.learning import Lesson
 from omg_trial.people.participants import week_of
 from omg_trial.service import Service
 from omg_trial.tokens import ROLES, Tokens
+from omg_trial.watching.checks import findings
+from omg_trial.watching.incidents import tick
 from omg_trial.watching.losses import watch
 from omg_trial.watching.overview import history, overview
 from omg_trial.watching.process import Process
@@ -201,6 +204,50 @@ def test_two_trials_that_differ_in_arms_alone_look_the_same_to_a_blinded_reader(
         return [found, *(history(at, name, blinded=True) for name in names)]
 
     assert told("anna") == told("berta") == told("anna", "cora")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_colour_does_not_tell_a_blinded_reader_the_arm_of_the_first_person(late):
+    """Nothing was learned for a week, and only episodes of one arm ever are; or an outcome came after learning."""
+
+    def told(arm):
+        clock = Clock()
+        at = desk("[people]\narms = 'given'\n[learning]\nafter_episodes = 0\n", clock=clock)
+        at.call("enrol", {"person": "anna", "arm": arm})
+        number = json.loads(at.call("open", {"person": "anna", "context": person(1)}).text)["episode"]
+        at.call("decide", {"episode": number, "step": 0, "state": "took it"})
+        at.call("report", {"episode": number, "step": 0, "next_state": "took it"})
+        at.call("close", {"episode": number})
+        clock.forward(hours=1)
+        if late:
+            at.call("learn", {})
+            at.learn_here()
+            clock.forward(hours=1)
+            at.call("report", {"episode": number, "step": 0, "reward": 1.0, "revision": 1})
+        clock.forward(days=8)
+        process = Process(clock)
+        tick(lambda task: task(at), process)
+        found = findings(view := watch(at, process))
+        return {each.check: each.severity for each in found}["learning late"], overview(view, blinded=True)["event"]
+
+    assert told("control") == told("learning")
+    assert told("control")[0] == "yellow"
+
+
+def test_a_blinded_reader_sees_no_check_that_looks_at_actions_or_plans(monkeypatch):
+    """There are no plans for a control group: whoever sees the check turn red after a decision knows the arm."""
+    monkeypatch.setattr(decisions, "make_plan", lambda *_: 1 / 0)
+    at = desk()
+    number = json.loads(at.call("open", {"person": "anna", "context": {"age": 95}}).text)["episode"]
+    at.call("decide", {"episode": number, "step": 0, "state": "took it"})
+    process = Process(at.clock)
+    tick(lambda task: task(at), process)
+    view = watch(at, process)
+    bad = {"checks": {"fallbacks", "support"}, "incidents": {"fallbacks", "support"}}
+    for blinded in (False, True):
+        found = overview(view, blinded=blinded)
+        for name, those in bad.items():
+            assert {each["check"] for each in found[name]} & those == (those - {"fallbacks"} if blinded else those)
 
 
 def test_a_persons_week_is_counted_by_the_names_of_actions(scene):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.persistence import State, numbers, read_state
 from omg_cmdp.recipes.recipe import Made
-from omg_cmdp.validation import FloatArray, at_least_zero, float_table, frozen
+from omg_cmdp.validation import UNEXPECTED, FloatArray, at_least_zero, float_table, frozen
 
 
 class Cover(Made, abc.ABC):
@@ -92,7 +92,7 @@ class PerContext(Cover):
         try:
             for text in read_state(state)["centres"].tolist():
                 fresh.open(context_from_json(text))
-        except (KeyError, TypeError, ValueError) as error:
+        except (*UNEXPECTED, ValueError) as error:
             raise ValueError(f"`state` must hold contexts under 'centres', got {error!r}") from error
         self.__dict__.update(vars(fresh))
 

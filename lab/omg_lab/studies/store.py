@@ -31,6 +31,8 @@ from numpy.typing import NDArray
 
 from omg_cmdp.documents import FileError
 from omg_cmdp.persistence import read_arrays, whole_file, write_arrays
+from omg_cmdp.validation import UNEXPECTED
+from omg_lab.studies.outside.folder import told
 
 FORMAT = 5
 """The version of the files; a study of another version is refused."""
@@ -212,7 +214,7 @@ def _read_json(path: Path, kind: str) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(_content(path).decode())
         found, digest = content.pop("format"), content.pop("digest")
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+    except (*UNEXPECTED, ValueError) as error:
         raise ValueError(refusal) from error
     if found != f"{kind} {FORMAT}":
         raise ValueError(refusal)
@@ -244,9 +246,8 @@ def reading(path: Path, advice: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}; {advice}") from error
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        said = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise FileError(f"{path}: {said}; {advice}") from error
+    except (*UNEXPECTED, ValueError) as error:
+        raise FileError(f"{path}: {told(error)}; {advice}") from error
 
 
 def check_form(place: str, value: Any, form: Any) -> None:
@@ -258,8 +259,9 @@ def check_form(place: str, value: Any, form: Any) -> None:
     ValueError: 'names' must be of another type, got 'a'
     """
     kind = type(form) if isinstance(form, (list, dict)) else form
-    # True is an integer for Python, and for no field of ours.
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+    # True is an integer for Python, and for no field of ours; nor is one that no float can hold.
+    odd = isinstance(value, int) and (kind is not bool if isinstance(value, bool) else value.bit_length() > 1023)
+    if not isinstance(value, kind) or odd:
         raise ValueError(f"{place!r} must be of another type, got {value!r:.40}")
     for each in value if isinstance(form, list) else ():
         check_form(place, each, form[0])

@@ -14,7 +14,7 @@ import pyarrow.dataset
 import pytest
 
 from omg_cmdp.documents import FileError
-from omg_lab.studies.store import FORMAT, StudyStore, UnwritableError
+from omg_lab.studies.store import FORMAT, StudyStore, UnwritableError, check_form
 
 HOLD = """
 import sys, time
@@ -198,3 +198,10 @@ def test_a_run_has_one_owner_until_it_dies(store):
 def test_results_are_json_for_any_reader(store):
     store.write_result("a", {"status": "finished", "x": float("nan")})
     json.loads((store.runs / "a.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), True, "1", None], ids=type)
+def test_what_is_no_number_of_a_result_is_refused(value):
+    check_form("it", {"regret": 2**60}, {"regret": (int, float)})
+    with pytest.raises(ValueError, match="'regret' must be of another type"):
+        check_form("it", {"regret": value}, {"regret": (int, float)})

@@ -36,7 +36,7 @@ from omg_cmdp.persistence import (
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.recipes.recipe import episodes_in_words, shown_arguments
 from omg_cmdp.transactions import interrupts_held
-from omg_cmdp.validation import FloatArray, instance_of, interval, listed, return_interval, unit_scaled
+from omg_cmdp.validation import UNEXPECTED, FloatArray, instance_of, interval, listed, return_interval, unit_scaled
 
 
 class Ranges(TypedDict, total=False):
@@ -173,11 +173,12 @@ class Learner(Agent):
         """Load a state saved by an agent with the same settings; the run continues bit for bit."""
         state = read_state(state)
         check_settings(state, self._settings())
-        episodes = numbers("episodes_seen", state, ())
-        if episodes < 0 or not float(episodes).is_integer():  # infinity is none either
-            raise ValueError(f"`state` must hold a number of episodes, got {episodes}")
-        self._load_learned(state, int(episodes))
-        self.episodes_seen = int(episodes)
+        episodes = int(numbers("episodes_seen", state, (), whole=True))
+        try:
+            self._load_learned(state, episodes)
+        except UNEXPECTED as error:
+            raise ValueError(f"`state` must be that of this {type(self).__name__}, got {error!r:.80}") from error
+        self.episodes_seen = episodes
 
 
 class ModelAgent(Learner):

@@ -12,7 +12,7 @@ from omg_cmdp.logs.step_table import require_columns
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.records import plain
-from omg_cmdp.validation import instance_of
+from omg_cmdp.validation import UNEXPECTED, instance_of
 
 if TYPE_CHECKING:
     import pandas
@@ -52,7 +52,7 @@ def read_export(frame: pandas.DataFrame, space: Space, *, reward_range: tuple[fl
         try:
             arrays = (json.loads(each) if isinstance(each, str) else each for each in lists)
             log.add(Episode(context=_context(context), **dict(zip(given, arrays, strict=True))))
-        except (TypeError, ValueError) as error:
+        except (*UNEXPECTED, ValueError) as error:
             raise ValueError(f"row {row} must hold an episode of the space: {error}") from error
     return log
 

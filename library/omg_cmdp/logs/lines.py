@@ -10,7 +10,7 @@ from typing import Any
 
 from omg_cmdp.contexts import context_from_json, context_to_json
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.validation import file_path
+from omg_cmdp.validation import UNEXPECTED, file_path
 
 LISTS = ("states", "actions", "rewards", "propensities")
 
@@ -56,6 +56,6 @@ def read_lines(path: Path) -> Iterator[Episode]:
         for number, line in enumerate(file, 1):
             try:
                 yield episode_of_record(json.loads(line))
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
+            except (*UNEXPECTED, ValueError) as error:
                 if line.endswith("\n"):
                     raise ValueError(f"line {number} must hold an episode: {error}") from error

@@ -125,7 +125,8 @@ def best_response(
     values = np.zeros((space.horizon + 1, space.states))
     transitions, _, _, admissible = mdp.raw
     lows, highs = bounds or _no_bounds(space.horizon)
-    compiled.best_response(transitions, np.ascontiguousarray(rewards), admissible, lows, highs, policy, values)
+    own = np.array(rewards, order="C")  # read-only rewards would be compiled for once more
+    compiled.best_response(transitions, own, admissible, lows, highs, policy, values)
     return policy, values
 
 

@@ -95,8 +95,10 @@ class Recent:
     def load_state(self, state: State) -> None:
         """Load the episodes, or raise and change nothing."""
         contexts = [context_from_json(str(each)) for each in np.atleast_1d(state["contexts"])]
-        number, full = map(int, numbers("blocks", state, (2,)))
-        lengths, late = (numbers(name, state, (len(contexts),)).astype(np.int64) for name in ("lengths", "late"))
+        number, full = map(int, numbers("blocks", state, (2,), whole=True))
+        lengths, late = (
+            numbers(name, state, (len(contexts),), whole=True).astype(np.int64) for name in ("lengths", "late")
+        )
         visited = _parted(numbers("states", state, (lengths.sum() + len(lengths),)), lengths + 1)
         taken, earned = (_parted(numbers(name, state, (lengths.sum(),)), lengths) for name in ("actions", "rewards"))
         rows = zip(contexts, visited, taken, earned, late.tolist(), strict=True)

@@ -30,10 +30,14 @@ NARROWEST, WIDEST = 1e12, 1e-3
 
 
 class Rows(NamedTuple):
-    """Rows that were drawn, (K, R, S), and what they were drawn from: keys (K,) and shapes (P, R, S)."""
+    """Rows that were drawn, and what they were made of: keys (K,), shapes (P, R, S), Gamma variates (K, R, S).
+
+    The draws lie side by side, (R, S, K): one instruction of the processor serves several of them.
+    """
 
     keys: Keys
     shapes: FloatArray
+    variates: FloatArray
     drawn: FloatArray
 
 
@@ -121,20 +125,26 @@ class Streams:
         return held.drawn
 
     def rows(self, shapes: FloatArray, parts: IntArray | None = None) -> FloatArray:
-        """Return (K, ..., S): rows from Dirichlet(shapes), 0 where a shape is 0.
+        """Return (K, ..., S): rows from Dirichlet(shapes), 0 where a shape is 0; in memory the draws lie side by side.
 
         `shapes` is (..., S); or (P, ..., S), with `parts` (K,) to say whose shapes a draw has.
         """
         if parts is None:
             shapes, parts = shapes[None], np.zeros(self.count, np.int64)
+        *rows, width = shapes.shape[1:]
+        flat = shapes.reshape(len(shapes), -1, width)
         # No shape is negative: all are other than those asked for.
         held = self._held(
             shapes.shape,
-            lambda: Rows(self.keys[:-1].copy(), np.full(shapes.shape, -1.0), np.empty((self.count, *shapes.shape[1:]))),
+            lambda: Rows(
+                keys=self.keys[:-1].copy(),
+                shapes=np.full(flat.shape, -1.0),
+                variates=np.empty((self.count, *flat.shape[1:])),
+                drawn=np.empty((*flat.shape[1:], self.count)),
+            ),
         )
-        rows = [table.reshape(len(table), -1, shapes.shape[-1]) for table in (shapes, held.shapes, held.drawn)]
-        random.refresh_rows(self.keys, self.tag, parts, rows[0], held.keys, *rows[1:])
-        return held.drawn
+        random.refresh_rows(self.keys, self.tag, parts, flat, *held)
+        return held.drawn.reshape(*rows, width, self.count).transpose(len(rows) + 1, *range(len(rows) + 1))
 
     def _held(self, sizes: tuple[int, ...], make: Callable[[], Drawn]) -> Drawn:
         """Return what was drawn in this place, or an empty one."""

@@ -139,9 +139,9 @@ class Frame(Oracle, Generic[F]):
         check_settings(state, self._settings())
         witnesses = self._witnesses.check(state)
         before = self.forecasters.account
-        episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))
-        losses = numbers("losses", state, before.losses.shape)
-        self.forecasters.account = LossAccount(losses, int(episodes), int(examples), float(loss))
+        losses, loss = numbers("losses", state, before.losses.shape), float(numbers("loss", state, ()))
+        episodes, examples = (int(numbers(name, state, (), whole=True)) for name in ("episodes", "examples"))
+        self.forecasters.account = LossAccount(losses, episodes, examples, loss)
         try:
             self.forecasters.load_state(state)
         except BaseException:

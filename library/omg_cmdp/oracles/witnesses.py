@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, Keyed, context_from_json, context_key, context_to_json
 from omg_cmdp.persistence import State
+from omg_cmdp.validation import UNEXPECTED
 
 LEARNED, LISTED = 8, 256
 """The most witnesses of the contexts learned from, and of those listed."""
@@ -121,7 +122,7 @@ class Witnesses:
             contexts = {text: context_from_json(text) for text in saved}
             if str(state["not compared"]) != self._rest(len(saved)):
                 raise ValueError(f"{state['not compared']} is not compared")
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (*UNEXPECTED, ValueError) as error:
             raise ValueError(f"`state` must hold what was 'compared', and what was not, got {error!r:.80}") from None
         for text, wanted in saved.items():
             try:

@@ -15,7 +15,7 @@ from omg_cmdp.persistence import read_arrays, write_arrays
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solution import Solution
-from omg_cmdp.validation import file_path, float_table, frozen, instance_of, positive_number
+from omg_cmdp.validation import UNEXPECTED, file_path, float_table, frozen, instance_of, positive_number
 
 _KIND, _VERSION = "planning problem", 3
 _TABLES = ("transitions", "rewards", "horizon", "start", "admissible")
@@ -74,5 +74,5 @@ class Problem:
         try:
             given: dict[str, Any] = {name: each if each.ndim else each.item() for name, each in arrays.items()}
             return cls(mdp=TabularMDP(**{name: given.pop(name) for name in _TABLES}), **given)
-        except (KeyError, TypeError, ValueError) as error:
+        except (*UNEXPECTED, ValueError) as error:
             raise ValueError(f"`path` must be a {_KIND} of format {_VERSION}, got {os.fspath(path)}") from error

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.persistence import State
 from omg_cmdp.recipes.recipe import Missing, Recipe
-from omg_cmdp.validation import frozen
+from omg_cmdp.validation import UNEXPECTED, frozen
 
 PREFIX = "made with/"
 """The names of a recipe's arrays in a file begin with it; those of a state do not."""
@@ -40,7 +40,7 @@ def unpack_recipe(arrays: State) -> Any:
     try:
         content = json.loads(str(arrays[f"{PREFIX}recipe"]), parse_constant=_refuse)
         found = _unpack(content, arrays, DEEPEST)
-    except (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
+    except (*UNEXPECTED, ValueError) as error:
         raise ValueError(f"no recipe: {error!r:.80}") from None
     if not isinstance(found, (Recipe, Missing)):
         raise ValueError(f"no recipe: {found!r:.80}")

@@ -27,7 +27,7 @@ from omg_cmdp.planning.solution import Status
 from omg_cmdp.runs.display import advice_text
 from omg_cmdp.runs.pictures import draw_advice
 from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
-from omg_cmdp.validation import FloatArray, IntArray, instance_of, listed, seed_number
+from omg_cmdp.validation import UNEXPECTED, FloatArray, IntArray, instance_of, listed, seed_number
 
 if TYPE_CHECKING:
     import pandas
@@ -125,7 +125,7 @@ class Advice:
                 name: None if each is None else np.array(each) for name, each in record.items() if name not in _TEXTS
             }
             return cls(context=context_from_json(record["context"]), misfit=record.get("misfit"), **arrays)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (*UNEXPECTED, ValueError) as error:
             raise ValueError(f"`record` must be that of an Advice, got {error!r}") from error
 
 

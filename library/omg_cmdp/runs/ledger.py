@@ -18,7 +18,7 @@ from omg_cmdp.runs.pictures import draw_ledger
 from omg_cmdp.theory.ceiling.ceiling import DELTA
 from omg_cmdp.theory.ceiling.largest import Loss
 from omg_cmdp.theory.rounds import Round
-from omg_cmdp.validation import FloatArray, instance_of, one_of
+from omg_cmdp.validation import UNEXPECTED, FloatArray, instance_of, one_of
 
 if TYPE_CHECKING:
     import pandas
@@ -236,6 +236,6 @@ class Ledger:
             rows = [Row(*row) for row in arrays["rows"].tolist()]
             contexts = [context_from_json(text) for text in arrays["contexts"].tolist()]
             forgotten = int(arrays["forgotten"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (*UNEXPECTED, ValueError) as error:
             raise ValueError(f"`state` must be that of a ledger, got {error!r}") from error
         self._rows, self.contexts, self._forgotten = rows, contexts, forgotten

@@ -15,7 +15,7 @@ from omg_cmdp.fingerprints import setting
 from omg_cmdp.logs.lines import episode_of_record, episode_record
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.persistence import State, check_settings, read_state
-from omg_cmdp.validation import whole_number
+from omg_cmdp.validation import UNEXPECTED, whole_number
 
 
 class Pending:
@@ -57,7 +57,7 @@ class Pending:
         try:
             generator = read_stream(arrays["stream"])
             found = [_read(text) for text in arrays["waiting"].tolist()]
-        except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        except (*UNEXPECTED, ValueError) as error:
             raise ValueError(f"`state` must be that of episodes under way, got {error!r}") from error
         self._waiting, self._generator = sorted(found), generator
 
@@ -82,6 +82,6 @@ def read_stream(text: NDArray[Any]) -> np.random.Generator:
     generator = np.random.default_rng(0)
     try:
         generator.bit_generator.state = json.loads(str(text))
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (*UNEXPECTED, ValueError) as error:
         raise ValueError(f"the state of a random stream must be as it was saved, got {error!r:.100}") from None
     return generator

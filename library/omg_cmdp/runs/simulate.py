@@ -38,7 +38,7 @@ from omg_cmdp.runs.pending import Pending, read_stream, stream_text
 from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
 from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.transactions import interrupts_held
-from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
+from omg_cmdp.validation import UNEXPECTED, FloatArray, file_path, function, positive_integer, seed_number
 
 _KIND, _VERSION = "saved run", 7
 
@@ -277,7 +277,7 @@ class Run:
                 if name not in self._parts() and part_of(state, name):
                     raise ValueError(f"{what}, which this run has not")
             load_parts(state, self._parts())
-        except (KeyError, TypeError, ValueError) as error:
+        except (*UNEXPECTED, ValueError) as error:
             raise ValueError(f"`state` must come from a run with the same settings, got {error!r}") from error
         self._noise, self._choice = noise, choice
         self._asked.clear()

@@ -79,13 +79,23 @@ def test_a_spoilt_part_of_either_oracle_changes_neither(name, saved):
     assert bits(other) == before
 
 
-@pytest.mark.parametrize("count", [1e300, -1, 2.5, [1, 2], "three"])
-def test_a_spoilt_number_of_episodes_is_refused(count, saved):
+@pytest.mark.parametrize("name", ["episodes_seen", "reward/episodes", "dynamics/examples"])
+@pytest.mark.parametrize("count", [1e300, -1, 2.5, 2.0**60, [1, 2], "three"])
+def test_a_spoilt_number_of_episodes_is_refused(count, name, saved):
     good, other = counting(OMG, None, 10.0), counting(OMG, None, 10.0)
     good.restore(saved)
     before = bits(other)
     with pytest.raises(ValueError, match="`state` must"):
-        other.load_state({**good.state(), "episodes_seen": np.array(count)})
+        other.load_state({**good.state(), name: np.array(count)})
+    assert bits(other) == before
+
+
+def test_a_spoilt_count_of_the_default_rule_is_refused():
+    good, other = counting(OMG), counting(OMG)
+    (name,) = (each for each in good.state() if each.endswith("account"))
+    before = bits(other)
+    with pytest.raises(ValueError, match="`state` must"):
+        other.load_state({**good.state(), name: np.array([0.0, 0.0, 1e300, 0.0])})
     assert bits(other) == before
 
 

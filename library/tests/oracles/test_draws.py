@@ -116,15 +116,48 @@ def test_the_compiled_loop_against_plain_numpy(rng):
 # Streams
 
 
-def test_normal_numbers_are_quantiles_of_uniform_ones():
-    """The same stream, asked for both: to the last bits, tails included, and of the right law."""
-    streams = Streams.lasting(seed=3, episode=7, count=1)
-    uniforms, normals = np.empty(200_000), np.empty((1, 200_000))
-    draws.random.fill_uniforms(streams.keys[0], 0, uniforms)
-    draws.random.refresh_normals(streams.keys, 0, ~streams.keys[:1], normals)
-    np.testing.assert_allclose(normals[0], special.ndtri(uniforms), rtol=1e-14, atol=1e-14)
-    assert stats.kstest(uniforms, stats.uniform.cdf).pvalue > 1e-4
-    assert np.abs(normals).max() > 4.0
+def test_the_layers_of_the_ziggurat_have_the_same_area():
+    """All of them, the lowest with the tail, and so the numbers have the normal law if the tail has."""
+    edges = draws.random.EDGES
+    heights = np.exp(-0.5 * edges**2)
+    assert edges[0] * heights[1] == pytest.approx(draws.random.AREA, rel=1e-12)
+    np.testing.assert_allclose(edges[1:-1] * np.diff(heights[1:]), draws.random.AREA, rtol=1e-8)
+    beyond = np.sqrt(2.0 * np.pi) * special.ndtr(-edges[1])
+    assert edges[1] * heights[1] + beyond == pytest.approx(draws.random.AREA, rel=1e-10)
+
+
+def test_normal_numbers_have_the_normal_law():
+    """In the middle, in the layers' corners and in the tail, where the three ways of making them meet."""
+    normals = Streams.lasting(seed=3, episode=7, count=2).normals(500_000).ravel()
+    assert stats.kstest(normals, stats.norm.cdf).pvalue > 1e-4
+    tail = np.abs(normals[np.abs(normals) > draws.random.TAIL])
+    assert stats.binomtest(len(tail), len(normals), 2.0 * stats.norm.sf(draws.random.TAIL)).pvalue > 1e-4
+    assert stats.kstest(stats.norm.sf(tail) / stats.norm.sf(draws.random.TAIL), "uniform").pvalue > 1e-4
+    edges = np.sort(draws.random.EDGES[1:])
+    counts, _ = np.histogram(np.abs(normals), [*edges, np.inf])
+    expected = len(normals) * np.diff([*(2.0 * stats.norm.cdf(edges)), 2.0])
+    assert stats.chisquare(counts, expected).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("shape", [1e-3, 0.03, 0.5, 1.0, 1.5, 40.0])
+def test_rows_of_two_have_the_beta_law(shape):
+    first = Streams.lasting(seed=5, episode=2, count=100_000).rows(np.array([shape, 0.7 * shape]))[:, 0]
+    inside = (first > 0.0) & (first < 1.0)  # beyond them, doubles have no more numbers
+    low, high = (special.betainc(shape, 0.7 * shape, at) for at in (first[inside].min(), first[inside].max()))
+    seen = (special.betainc(shape, 0.7 * shape, first[inside]) - low) / (high - low)
+    assert stats.kstest(seen, "uniform").pvalue > 1e-4
+    assert stats.binomtest(int((first < 0.5).sum()), len(first), special.betainc(shape, 0.7 * shape, 0.5)).pvalue > 1e-4
+
+
+def test_an_example_changes_one_number_of_a_row():
+    """Where a count grows, the Gamma variates of the other entries stay: their ratios do not change."""
+    streams, shapes = Streams.lasting(0, 0, count=64), np.array([[1.5, 2.5, 0.5, 0.1], [3.0, 1.0, 0.5, 0.5]])
+    before = streams.rows(shapes)
+    shapes[0, 0] += 1.0
+    after = streams.rows(shapes)
+    assert (before[:, 1] == after[:, 1]).all()
+    assert (before[:, 0, 0] != after[:, 0, 0]).all()
+    np.testing.assert_allclose(after[:, 0, 1:] * before[:, 0, 1:2], before[:, 0, 1:] * after[:, 0, 1:2], rtol=1e-12)
 
 
 def test_keys_places_and_tags_have_streams_of_their_own(rng):

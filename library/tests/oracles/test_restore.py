@@ -270,6 +270,13 @@ def test_a_state_says_what_it_cannot_tell_apart(rng):
     assert "other contexts than the 0 compared" in str(state["not compared"])
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, "1", "[[1]]", '[["{}", 1.0, 0.0]]', ""])
+def test_witnesses_that_no_oracle_has_written_are_refused(text, rng):
+    function = oracles.FiniteRewards({label: rng.random((2, STATES, ACTIONS)) for label in LABELS}.get, horizon=HORIZON)
+    saved = taught(function, LABELS, rng).state()
+    is_refused(function, {**saved, "compared": np.array(text)})
+
+
 def test_features_that_differ_in_their_last_bits_are_the_same(rng):
     """On another machine an exponential may be rounded differently."""
     sizes = {**SIZE, "dimension": DIMENSION, "horizon": HORIZON}

@@ -1,10 +1,12 @@
 """What a ledger says of its rows."""
 
 import math
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from omg_cmdp.runs.ledger import Ledger, Row
+from omg_cmdp.runs.ledger import Ledger, Row, _spending
 
 
 def ledger(count, **columns):
@@ -27,10 +29,20 @@ def test_the_last_tenth_is_rounded_up_and_has_its_own_mean(count, last):
     assert f"In the last {last} the agent played 0.5 an episode below" in str(ledger(count, exploration=exploration))
 
 
-def test_differences_that_are_zero_are_shown_as_zero():
-    text = str(ledger(4, regret=[1e-10] * 4, exploration=[1e-10] * 4))
-    assert "lost 0" in text
-    assert "played 0 an episode" in text
+@pytest.mark.parametrize(("difference", "shown"), [(1e-10, "0"), (3e-9, "3e-09")])
+def test_differences_that_are_zero_are_shown_as_zero(difference, shown):
+    text = str(ledger(1, regret=[difference], exploration=[difference]))
+    assert f"lost {shown}:" in text
+    assert f"played {shown} an episode" in text
+
+
+@pytest.mark.parametrize(
+    ("costs", "row"),
+    [([3.0, 2.5], (2.5, 1.0, 1.5, 0.2)), ([5.0, 2.0], (5.0, 3.0, 2.0, 0.1)), ([1.0, 0.5], (0.5, 1.0, 0.0, 0.2))],
+)
+def test_of_several_budgets_that_is_told_which_is_exceeded_most(costs, row):
+    decision = SimpleNamespace(prices=np.array([0.1, 0.2]))
+    assert _spending(SimpleNamespace(costs=np.array(costs), budgets=np.array([3.0, 1.0]), decision=decision)) == row
 
 
 @pytest.mark.parametrize(

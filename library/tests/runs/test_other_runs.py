@@ -126,6 +126,24 @@ def test_another_delay_is_refused(delay, tmp_path):
     assert refused(make_run("fixed, counts", delay=delay), tmp_path / "run")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("ledger/forgotten", value) for value in (np.inf, np.nan, "x", [1, 2])),
+        *(("ledger/contexts", [text]) for text in ("{}", "[" * 100_000, '{"list": 1}')),
+        *(("recent/lengths", value) for value in ([1e300], [-1.0], [0.5])),
+        ("agent/reward/examples", np.inf),
+    ],
+)
+def test_a_state_that_no_run_has_written_is_refused(name, value):
+    run = make_run("fixed, counts")
+    before = {each: array.tobytes() for each, array in run.state().items()}
+    assert name in run.state()
+    with pytest.raises(ValueError, match="`state` must"):
+        run.load_state({**run.state(), name: np.array(value)})
+    assert {each: array.tobytes() for each, array in run.state().items()} == before
+
+
 def test_the_seed_of_a_run_is_harmless(tmp_path):
     """The streams are in the file."""
     runs = [make_run("adaptive, linear", seed=seed) for seed in (0, 0, 9)]

@@ -1,4 +1,4 @@
-"""Valid files, mangled: bytes, values of JSON, and cells of SQLite databases."""
+"""Valid files, mangled: bytes, values of JSON, arrays, tables, and cells of SQLite databases."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import copy
 import json
 import random
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas
+
+from omg_cmdp.persistence import AGENT_FILE, read_arrays, write_arrays
 
 DEEP = "[" * 100_000
 VALUES = (
@@ -20,6 +25,8 @@ VALUES = (
 """What may stand in the place of any value."""
 CELLS = (None, 0, -1, 2**62, 0.5, "", "x", "{}", "[]", "null", '{"a":', DEEP, b"", b"\x00\xff", "\ud7ff", "é", 10**18)
 """What may stand in a cell of SQLite."""
+NUMBERS = (0, -1, 0.5, 1, 10**6, 2**40, 2**62, -1e300, 1e300, np.inf, np.nan, 5e-324)
+"""What may stand in an array."""
 
 
 def mangled_bytes(content: bytes, other: bytes, draw: random.Random) -> bytes:
@@ -63,7 +70,7 @@ def mangled_value(value: Any, draw: random.Random) -> Any:
         if not found or draw.random() < 0.02:
             return draw.choice(VALUES)
         holder, key = draw.choice(found)
-        match draw.randrange(6):
+        match draw.randrange(7):
             case 0:
                 del holder[key]
             case 1:
@@ -74,6 +81,8 @@ def mangled_value(value: Any, draw: random.Random) -> Any:
                 holder[draw.choice(("x", "", "person", "format", str(key) + " "))] = holder.pop(key)
             case 2 | 3 if isinstance(holder, list):
                 holder.insert(key, copy.deepcopy(holder[key]))
+            case 4 if isinstance(holder[key], (int, float)):
+                holder[key] += draw.choice((-1, 1, 0.5, 1e-9))
             case _:
                 holder[key] = draw.choice(VALUES)
     return value
@@ -107,3 +116,62 @@ def mangled_rows(file: Path, draw: random.Random) -> None:
                 opened.execute(f"{query} WHERE rowid = ?", (other, row))
             case _:
                 opened.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?', (draw.choice(CELLS), row))
+
+
+def forged_arrays(path: Path, draw: random.Random, file: Mapping[str, Any] = AGENT_FILE) -> None:
+    """Change an array of a saved agent, or its recipe, and the digest with it; or of another file of arrays."""
+    arrays = read_arrays(path, kind=file["kind"], version=file["version"])
+    name = draw.choice(sorted(arrays))
+    array = arrays[name]
+    match draw.randrange(8):
+        case 0:
+            del arrays[name]
+        case 1:
+            arrays[name] = arrays[draw.choice(sorted(arrays))]
+        case 2:
+            arrays[name] = array.reshape(-1)[: draw.randrange(array.size + 1)]
+        case 3:
+            arrays[name] = np.array(draw.choice((0, -1, 2**62, 1e300, np.nan, "x", "", True, 1j)))
+        case 4:
+            arrays[name] = array.astype(draw.choice(("f4", "f8", "i8", "c16", "?", "U")))
+        case 5 if "made with/recipe" in arrays:
+            name = "made with/recipe"
+            arrays[name] = np.array(mangled_json(str(arrays[name]), draw).replace("\x00", ""))
+        case _ if array.size and array.dtype.kind in "ifU":
+            texts, array = array.dtype.kind == "U", array.astype(object)
+            place = draw.randrange(array.size)
+            array.flat[place] = mangled_json(array.flat[place], draw) if texts else draw.choice(NUMBERS)
+            arrays[name] = array.astype(str) if texts else array.astype(float)
+    write_arrays(path, arrays, kind=file["kind"], version=file["version"])
+
+
+def mangled_lines(path: Path, draw: random.Random) -> None:
+    """Mangle one line of JSON."""
+    lines = path.read_text().splitlines()
+    place = draw.randrange(len(lines))
+    lines[place] = mangled_json(lines[place], draw)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def mangled_frame(path: Path, draw: random.Random) -> None:
+    """Change cells, columns or kinds of a table."""
+    parquet = path.suffix == ".parquet"
+    frame = pandas.read_parquet(path) if parquet else pandas.read_csv(path, dtype=str)
+    column = draw.choice(list(frame))
+    match draw.randrange(6):
+        case 0:
+            frame = frame.drop(columns=column)
+        case 1:
+            frame = frame.rename(columns={column: draw.choice([*frame, "x", "", "person"])})
+        case 2:
+            frame = pandas.concat([frame, frame.sample(1, random_state=draw.randrange(99))])
+        case 3:
+            frame[column] = draw.choice(("x", 1, 1.5, True, None, b"\xff", 2**60))
+        case 4:
+            frame[column] = pandas.to_datetime(frame[column], errors="coerce", utc=True, format="%Y")
+        case _:
+            frame[column] = frame[column].astype(object)
+            frame.iloc[draw.randrange(len(frame)), list(frame).index(column)] = draw.choice(
+                ("x", "", "-1", "1e999", "nan", "[1", '{"a":', "99999999999999999999", "1.5", "0x10")
+            )
+    frame.to_parquet(path) if parquet else frame.to_csv(path, index=False)

@@ -42,6 +42,7 @@ Expected = Annotated[
 KeysPath = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The key file; by default the same name, ending with .keys.")
 ]
+TOKEN = "OMG_TRIAL_TOKEN"
 DatabaseUrl = Annotated[str, typer.Argument(metavar="DATABASE", help="A SQLite file, or postgresql://...")]
 
 
@@ -166,16 +167,13 @@ def enrol(
     from omg_trial.trial_file import Trial
 
     rows = read_roster(Trial.read(file), people)
-    if not (token := os.environ.get("OMG_TRIAL_TOKEN")):
-        raise ValueError("the service asks for a token: set OMG_TRIAL_TOKEN to one with the role app")
-    with Client(url, token) as client:
+    with Client(url, token_for("app")) as client:
         for row in rows:
             try:
                 client.enrol(**row)
             except (RefusedError, UnreachableError) as error:
-                raise ValueError(
-                    f"{url}, {row['person']}: {error}; once that is mended, enrol the whole table again"
-                ) from None
+                advice = "once that is mended, enrol the whole table again"
+                raise ValueError(f"{row['person']}: {error}; {advice}") from None
     typer.echo(f"{len(rows)} people are enrolled.")
 
 
@@ -243,6 +241,13 @@ def verify(database: DatabaseUrl, expect: Expected = None, keys: KeysPath = None
     typer.echo(plain(verifier.describe(found)))
     if found.problems:
         raise typer.Exit(1)
+
+
+def token_for(role: str) -> str:
+    """Return the token of the environment, with which the service is called."""
+    if not (token := os.environ.get(TOKEN)):
+        raise ValueError(f"the service asks for a token: set {TOKEN} to one with the role {role}")
+    return token
 
 
 def until_signal() -> None:

@@ -11,9 +11,18 @@ from typing import Annotated
 
 import typer
 
-from omg_trial.cli.commands import DatabaseUrl, Expected, KeysPath, TokensPath, command, existing, reading, show_replay
-
-TOKEN = "OMG_TRIAL_TOKEN"
+from omg_trial.cli.commands import (
+    TOKEN,
+    DatabaseUrl,
+    Expected,
+    KeysPath,
+    TokensPath,
+    command,
+    existing,
+    reading,
+    show_replay,
+    token_for,
+)
 
 
 @command
@@ -31,16 +40,11 @@ def steer(
 
     A token with the role administrator is read from the environment variable OMG_TRIAL_TOKEN.
     """
-    from omg_trial.client import Client, RefusedError, UnreachableError
+    from omg_trial.client import Client
 
-    if not (token := os.environ.get(TOKEN)):
-        raise ValueError(f"the service asks for a token: set {TOKEN} to one with the role administrator")
     given = {"person": person, "action": action, "version": version, "cause": cause}
-    with Client(url, token) as client:
-        try:
-            answer = client.steer(what, **{name: value for name, value in given.items() if value is not None})
-        except (RefusedError, UnreachableError) as error:
-            raise ValueError(f"{url}: {error}") from None
+    with Client(url, token_for("administrator")) as client:
+        answer = client.steer(what, **{name: value for name, value in given.items() if value is not None})
     typer.echo(json.dumps(answer))
 
 

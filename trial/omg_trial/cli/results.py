@@ -51,12 +51,12 @@ def rehearse(
     with contextlib.closing(FlakyDatabase(folder / "trial.db")) as store:
         player = Player(trial, store, model, script, people=people, days=days, seed=seed)
         player.play()
-        paths = write_rehearsal(player, folder)
+        estimates = analyse(player)
+        paths = write_rehearsal(player, estimates, folder)
         typer.echo("\n".join(describe_rehearsal(player)))
         counts = {name: count for name, count in player.counts.items() if not name.startswith("refused: ")}
         happened = (counted(count, *HAPPENED.get(name, (name,))) for name, count in counts.items())
         typer.echo(f"There were {', '.join(happened)}.")
-        estimates = list(analyse(player))
         for each in estimates:
             verdict = "covers" if each.covered else "does not cover"
             interval = f"{each.value:.3f} [{each.low:.3f}, {each.high:.3f}]"

@@ -183,7 +183,11 @@ class Client:
             return self._outbox.refused()
 
     def trust(self) -> None:
-        """Go on with a service whose log is older than what was seen, after the team has decided to."""
+        """Go on with a service whose log is older than what was seen, after the team has decided to.
+
+        Numbers of episodes may have become those of other people: what waits is set aside, see `refused`. Open the
+        episodes that are under way again, by their occasions.
+        """
         with self._lock:
             self._outbox.trust()
 
@@ -250,7 +254,8 @@ class Client:
                 cause = f"status {response.status_code}"
                 pause = max(pause, _seconds(response.headers.get("Retry-After")))
             if time.monotonic() + pause > end:
-                raise UnreachableError(f"the service did not answer for {self.patience:g} seconds: {cause}")
+                address = self._http.base_url
+                raise UnreachableError(f"{address} did not answer for {self.patience:g} seconds: {cause}")
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 

@@ -137,10 +137,14 @@ class Outbox:
             self._file.execute("DELETE FROM episodes WHERE episode = ?", (episode,))
 
     def trust(self) -> None:
-        """Forget the last event that was seen."""
-        self.seen = None
+        """Forget the last event that was seen, and the episodes: a number may be that of another person's by now.
+
+        So what waits is not sent, and set aside.
+        """
+        self.seen, lost = None, "it waited when events were lost: its episode may be another person's now"
         with self._transaction():
-            pass
+            self._file.execute("UPDATE calls SET refusal = ? WHERE waits AND refusal IS NULL", (lost,))
+            self._file.execute("DELETE FROM episodes")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

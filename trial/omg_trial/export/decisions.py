@@ -198,7 +198,7 @@ def columns(trial: Trial) -> dict[str, Column]:
         ),
         "probability": number("of `action`, given all before; empty if not drawn", lambda row: row.choice.probability),
         **{f"probability_{name}": _chance_column(place, name) for place, name in enumerate(actions)},
-        **_cost_columns(trial),
+        **{f"expected_{name}": _cost_column(trial.budgets, place) for place, name in enumerate(trial.budgets.names)},
         "version": count("of the model; 0 has learned nothing", lambda row: row.choice.version),
         "source": text("of the policy: plan (certified), last plan, fixed, control", lambda row: row.choice.source),
         "cause": text("why the source is not plan; empty if it is", lambda row: row.choice.cause),
@@ -221,12 +221,6 @@ def _draw_column(meaning: str, number: Callable[[StepDecision], float]) -> Colum
 
 def _chance_column(place: int, name: str) -> Column:
     return _draw_column(f"with which {name} was drawn", lambda choice: choice.probabilities[place])
-
-
-def _cost_columns(trial: Trial) -> dict[str, Column]:
-    if (budgets := trial.budgets) is None:
-        return {}
-    return {f"expected_{name}": _cost_column(budgets, place) for place, name in enumerate(budgets.names)}
 
 
 def _cost_column(budgets: EpisodeBudgets, place: int) -> Column:

@@ -23,7 +23,9 @@ def keyed(secret: str | bytes, *parts: str) -> str:
 def keyed_hash(secret: str | bytes, text: str) -> bytes:
     """Return the HMAC-SHA-256 of a text.
 
-    >>> keyed_hash("a", '["key","k1"]').hex() == keyed("a", "key", "k1")
+    >>> keyed_hash("Jefe", "what do ya want for nothing?").hex()[:16]  # RFC 4231, test case 2
+    '5bdcc146bf60754e'
+    >>> keyed_hash(b"a", '["key","k1"]').hex() == keyed("a", "key", "k1")
     True
     """
     key = secret if isinstance(secret, bytes) else secret.encode()
@@ -35,6 +37,8 @@ def keyed_hash(secret: str | bytes, text: str) -> bytes:
 def alias_of(secret: str, person: str) -> str:
     """Return the pseudonym of a person in the log; that of an alias is itself.
 
+    >>> alias_of("a", "p1") == "~" + keyed_hash("a", '["person","p1"]').hex()[:32]
+    True
     >>> alias_of("a", alias_of("a", "p1")) == alias_of("a", "p1") != alias_of("b", "p1")
     True
     """

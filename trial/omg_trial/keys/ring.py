@@ -67,7 +67,7 @@ class KeyRing:
     def found(self, secret: str | None = None) -> None:
         """Make the secret, or take that of a rehearsal, and keep it; one that was kept without people is taken."""
         if any(name.startswith(ALIAS) for name in self._keys):
-            raise KeyFileError(f"{self.path} has the keys of another trial: move it away, or name another key file")
+            raise ValueError(f"{self.path} has the keys of another trial: move it away, or name another key file")
         if not self.secret:
             self.secret = secrets.token_hex(32) if secret is None else secret
             try:

@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from omg_cmdp.validation import instance_of
 from omg_trial.keys.ring import KeyFileError, KeyRing
 from omg_trial.log.addresses import key_path, parse_url, set_up_to_read, set_up_to_write
-from omg_trial.log.events import FIRST_HASH, Event, Row
+from omg_trial.log.events import FIRST_HASH, Event, Row, link
 from omg_trial.log.schema import AFTER, BY_KEYS, EVENTS, HASH_OF, HOLDS_LOCK, LAST_SNAPSHOT, LOCK, SCHEMA, SNAPSHOTS
 
 FETCHED = 1000
@@ -129,7 +129,7 @@ class Database:
         if self._is_server and self.keys.path is None:
             raise ValueError("name a file for the keys of the trial (--keys, `keys`): they are not kept on a server")
         is_new = not self.keys.secret
-        with _writing_key_file():
+        with _writing_keys():
             self.keys.found()
         if is_new and self.keys.path is not None:
             self._take_lock("key file", self.keys.path)
@@ -173,7 +173,7 @@ class Database:
             # In the same transaction: an older copy may have been put over the file since the last one.
             before = events[0].number - 1
             found = connection.execute(HASH_OF, {"number": before}).scalar() if before else FIRST_HASH
-            if found is None or events[0].link(found) != events[0].hash:
+            if found is None or link(found, events[0].row) != events[0].hash:
                 connection.rollback()
                 raise DamagedLogError(f"event {before}, which was written, is not in the database: it was replaced")
             connection.commit()
@@ -260,20 +260,12 @@ class Database:
 
 
 @contextlib.contextmanager
-def _writing_key_file() -> Iterator[None]:
-    """Make a `StoreError` of a disk that fails."""
+def _writing_keys() -> Iterator[None]:
+    """Make a `StoreError` of whatever fails; a key file that was replaced is as bad as a log that was."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"the key file cannot be written: {_reason(error)}") from None
-
-
-@contextlib.contextmanager
-def _writing_keys() -> Iterator[None]:
-    """Make a `StoreError` of whatever fails; a key file that was replaced is as bad as a log that was."""
-    try:
-        with _writing_key_file():
-            yield
     except KeyFileError as error:
         raise DamagedLogError(str(error)) from None
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from omg_cmdp.validation import instance_of
+from omg_cmdp.validation import UNEXPECTED, instance_of
 from omg_trial.keys.ring import KeyRing
 
 FORMAT = 6
@@ -32,10 +32,6 @@ _quoted = json.encoder.encode_basestring
 
 Row = tuple[int, str, str, str, str | None, str | None, str | None, str]
 """Number, time, kind, body, key, request, answer and hash of an event, as a store keeps them."""
-
-
-UNEXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
-"""Errors of reading an event that has another form than those of a service."""
 
 
 class BrokenChainError(ValueError):
@@ -137,11 +133,7 @@ class Event:
 
     def chained(self, before: str) -> Event:
         """Return the event with its hash, after one with the hash `before`."""
-        return dataclasses.replace(self, hash=self.link(before))
-
-    def link(self, before: str) -> str:
-        """Return the hash of the event after one with the hash `before`, whatever it says itself."""
-        return link(before, self.row)
+        return dataclasses.replace(self, hash=link(before, self.row))
 
 
 def link(before: str, row: Row) -> str:
@@ -166,17 +158,6 @@ def canonical(content: Any) -> str:
     '{"a":[1,null],"b":0.1}'
     """
     return _encode(content)
-
-
-def events_in(events: Iterable[Event]) -> Iterator[Event]:
-    """Yield the events; raise at the first object that is no event."""
-    try:
-        found = iter(events)
-    except TypeError:
-        raise ValueError(f"`events` must be those of a log, got {type(events).__name__}") from None
-    for event in found:
-        instance_of("events", event, Event)
-        yield event
 
 
 def parse_mark(text: str) -> tuple[int, str]:
@@ -209,7 +190,9 @@ def verified(events: Iterable[Event], before: str = FIRST_HASH, number: int = 0)
 
     Raise also at the first that has not the mark of the service, if they have come with a key file.
     """
-    for event in events_in(events):
+    instance_of("events", events, Iterable)
+    for event in events:
+        instance_of("events", event, Event)
         number += 1
         after = check_link(before, number, event.row)
         event.check_mark(before)
@@ -273,4 +256,4 @@ class Chain:
     def holds(self, event: Event) -> bool:
         """Return whether this is the event that was written under its number."""
         known = 0 < event.number <= len(self)
-        return known and event.link(self.hash(event.number - 1)) == self.hash(event.number) == event.hash
+        return known and link(self.hash(event.number - 1), event.row) == self.hash(event.number) == event.hash

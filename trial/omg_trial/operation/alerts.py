@@ -1,4 +1,4 @@
-"""Alerts: incidents and a daily digest are sent to the team, each channel by a thread of its own, until they are taken.
+"""Alerts: incidents and a daily digest are sent to the team by every channel, each minute until they are taken.
 
 Delivery is an event, so that a start sends nothing twice and forgets nothing. No decision waits for a mail server.
 """
@@ -6,6 +6,7 @@ Delivery is an event, so that a start sends nothing twice and forgets nothing. N
 from __future__ import annotations
 
 import datetime
+import functools
 import logging
 import threading
 import time
@@ -24,8 +25,6 @@ from omg_trial.watching.view import TrialView
 
 QUIET = datetime.timedelta(hours=1)
 """For how long a check that was told of, and was better since, is not told of again in the same colour."""
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 900.0
-"""Seconds until a message that was not taken is sent again; each pause is twice the one before."""
 LONGEST_SENDING = 60.0
 """Seconds after which a server that has not answered whole does not take the message, whatever it sends meanwhile."""
 
@@ -57,63 +56,46 @@ class Courier:
     def __init__(self, channel: Channel, at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> None:
         self.name = channel.name
         self._channel, self._at_desk, self._process = channel, at_desk, process
-        self._due: list[Due] = []
         self._sent: set[Hashable] = set()
-        self._began: float | None = None
-        """When sending began that has not ended yet."""
-        self._changed = threading.Condition()
-        threading.Thread(target=self._run, name=f"omg-trial {channel.name}", daemon=True).start()
+        self._began, self._thread = time.monotonic(), threading.Thread()
 
     def look(self, view: TrialView, found: Sequence[Finding], lost: bool) -> None:
-        """Take over everything that is due now; what is due no longer is sent no more."""
+        """Send everything that is due now."""
         incidents = _due_incidents(view, self.name) + (_unkept(view, found) if lost else [])
         alerts = [_alert(view, each) for each in incidents if each.severity in view.trial.alerts.severities]
         self.hand_over([*alerts, *_digest(view, found, self.name)])
 
     def hand_over(self, due: list[Due]) -> None:
-        """Replace what is due."""
-        with self._changed:
-            self._due, began = due, self._began
-            self._sent &= {each.key for each in due}  # what is no longer due may come again
-            self._changed.notify()
-        if began is not None and time.monotonic() - began > LONGEST_SENDING:
-            self._process.unsent[self.name] = "no whole answer"
+        """Begin to send what was not sent yet, unless the thread is still at what was due before."""
+        if self._thread.is_alive():
+            if time.monotonic() - self._began > LONGEST_SENDING:
+                self._process.unsent[self.name] = "no whole answer"
+            return
+        self._sent &= {each.key for each in due}  # what is no longer due may come again
+        new = [each for each in due if each.key not in self._sent]
+        self._thread = threading.Thread(target=self._send, args=(new,), name=f"omg-trial {self.name}", daemon=True)
+        self._thread.start()
 
-    def _run(self) -> None:
-        pause = FIRST_PAUSE
-        while True:
-            with self._changed:
-                while (next_due := self._next()) is None:
-                    self._changed.wait()
+    def _send(self, due: list[Due]) -> None:
+        """Send messages until one is not taken, and record each."""
+        for each in due:
             self._began = time.monotonic()
-            cause = self._try(next_due)
-            self._began = None
-            if cause is None:
-                pause = FIRST_PAUSE
-                self._process.unsent.pop(self.name, None)
-                continue
-            self._process.unsent[self.name] = cause
-            _log.warning("an alert was not taken by %s: %s; again in %.0f s", self.name, cause, pause)
-            threading.Event().wait(pause)
-            pause = min(2.0 * pause, LONGEST_PAUSE)
+            try:
+                self._channel.send(each.message)
+            except Exception as error:  # whatever a server may do: only its kind, as it may hold an address
+                self._process.unsent[self.name] = cause = type(error).__name__
+                _log.warning("an alert was not taken by %s: %s; again in a minute", self.name, cause)
+                return
+            self._process.unsent.pop(self.name, None)
+            self._sent.add(each.key)
+            try:
+                self._at_desk(functools.partial(self._record, each.record))
+            except Exception as error:
+                _log.error("a delivery was not recorded: %s", type(error).__name__)
 
-    def _next(self) -> Due | None:
-        return next((each for each in self._due if each.key not in self._sent), None)
-
-    def _try(self, due: Due) -> str | None:
-        """Send a message, and record that; return the kind of error if it was not taken."""
-        try:
-            self._channel.send(due.message)
-        except Exception as error:  # whatever a server or the network may do: only its kind, as it may hold an address
-            return type(error).__name__
-        with self._changed:
-            self._sent.add(due.key)
-        body = None if due.record is None else {"channel": self.name, **due.record}
-        try:
-            self._at_desk(lambda desk: None if body is None or desk.lost else desk.record("alerted", body))
-        except Exception as error:
-            _log.error("a delivery was not recorded: %s", type(error).__name__)
-        return None
+    def _record(self, body: dict[str, Any] | None, desk: Desk) -> None:
+        if body is not None and not desk.lost:
+            desk.record("alerted", {"channel": self.name, **body})
 
 
 def _due_incidents(view: TrialView, channel: str) -> list[Incident]:
@@ -163,12 +145,11 @@ def _digest(view: TrialView, found: Sequence[Finding], channel: str) -> list[Due
 def _numbers(view: TrialView) -> list[str]:
     state, since = view.state, view.now - datetime.timedelta(days=1)
     decided = sum(each.time > since for each in view.steps)
-    under_way = sum(each.closed is None for each in view.records)
     version = f"Version {state.version.number} of the model"
     if state.waiting is not None:
         version += f"; version {state.waiting.number} waits until somebody publishes it"
     return [
-        f"{len(state.of_person)} people, {len(state.withdrawn)} withdrawn, {under_way} episodes under way.",
+        f"{len(state.of_person)} people, {len(state.withdrawn)} withdrawn, {len(state.open)} episodes under way.",
         f"{decided} decisions in 24 hours; {len(view.overdue)} rewards are overdue.",
         f"{version}. Head of the log: {state.number}:{state.hash}",
     ]

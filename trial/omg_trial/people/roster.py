@@ -28,10 +28,12 @@ def read_roster(trial: Trial, path: Path) -> list[dict[str, Any]]:
     """
     contract, known, found = Contract(trial), list(Enrol.model_fields), dict[str, dict[str, Any]]()
     with path.open(encoding="utf-8-sig", newline="") as file:
-        for number, row in enumerate(_rows(csv.DictReader(file), path), start=2):
-            if strange := [name for name in row if name not in known]:
+        table = csv.DictReader(file)
+        for number, row in enumerate(_rows(table, path), start=2):
+            names = list(table.fieldnames or ())
+            if strange := [name for name in names if name not in known or names.count(name) > 1]:
                 told = "separate columns by commas" if ";" in strange[0] else f"there are {', '.join(known)}"
-                raise ValueError(f"{path}: there is no column {strange[0]!r}; {told}")
+                raise ValueError(f"{path}: the column {strange[0]!r} is unknown, or there twice; {told}")
             fields = {name: value for name, value in row.items() if value}
             try:
                 contract.parse("enrol", fields)

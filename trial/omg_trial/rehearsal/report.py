@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from omg_cmdp.validation import file_path
@@ -12,7 +13,7 @@ from omg_trial.decisions import PolicySource
 from omg_trial.export.decisions import decisions, write_decisions, write_table
 from omg_trial.export.field import lifejacket_table, mrt_table
 from omg_trial.export.minari import write_minari
-from omg_trial.rehearsal.findings import analyse
+from omg_trial.rehearsal.findings import Estimated
 from omg_trial.rehearsal.player import FlakyDatabase, Player, decisions_per_day
 from omg_trial.rehearsal.reactions import simple_model
 from omg_trial.rehearsal.script import Script
@@ -67,13 +68,15 @@ def describe_rehearsal(player: Player) -> list[str]:
     return found + [f"A model was not published: {cause}." for cause in refused]
 
 
-def write_rehearsal(player: Player, folder: str | os.PathLike[str]) -> list[Path]:
+def write_rehearsal(player: Player, estimates: Iterable[Estimated], folder: str | os.PathLike[str]) -> list[Path]:
     """Write the tables of the final analysis, and its estimates beside the truth; return their paths.
 
     Parameters
     ----------
     player : Player
         A rehearsal that was played.
+    estimates : iterable of Estimated
+        What `analyse` has found in it.
     folder : path
         Where to write them. The same seed writes the same bytes.
 
@@ -87,7 +90,7 @@ def write_rehearsal(player: Player, folder: str | os.PathLike[str]) -> list[Path
     trial, target = player.trial, file_path(folder)
     paths = write_decisions(trial, player.store.read(), target / "decisions.csv")
     table = decisions(trial, player.store.read())
-    found = pandas.DataFrame([(*each, each.covered) for each in analyse(player)])
+    found = pandas.DataFrame([(*each, each.covered) for each in estimates])
     found.columns = ["estimate", "value", "low", "high", "truth", "covered"]
     tables = {"mrt": mrt_table(trial, table), "lifejacket": lifejacket_table(trial, table), "analysis": found}
     paths += [write_table(rows, target / f"{name}.csv") for name, rows in tables.items()]

@@ -117,7 +117,7 @@ def read_features(context: ContextSection) -> FeatureMap | None:
 
 
 class EpisodeBudgets(NamedTuple):
-    """What actions cost, and what an episode may cost in expectation."""
+    """What actions cost, and what an episode may cost in expectation; J = 0 without budgets."""
 
     names: tuple[str, ...]
     costs: FloatArray
@@ -130,10 +130,8 @@ class EpisodeBudgets(NamedTuple):
         return np.asarray(self.costs[:, state] @ np.asarray(chances))
 
 
-def read_budgets(file: TrialFile, space: Space, floor: Floor) -> EpisodeBudgets | None:
-    """Return the budgets of an episode, which plans can keep beside the floor whatever states follow; or None."""
-    if not file.budgets:
-        return None
+def read_budgets(file: TrialFile, space: Space, floor: Floor) -> EpisodeBudgets:
+    """Return the budgets of an episode, if any, which plans can keep beside the floor whatever states follow."""
     costs = np.zeros((len(file.budgets), space.states, space.actions))
     for table, (name, budget) in zip(costs, file.budgets.items(), strict=True):
         for action, cost in by_name(budget.costs, file.actions.names, "budgets", name, "costs").items():

@@ -64,11 +64,10 @@ def _in_words(value: Any) -> str:
 def _explain_together(trial: Trial) -> Iterator[str]:
     if not trial.floor.probability:
         yield "Probabilities have no floor: some may be too small for an analysis afterwards."
-    if trial.budgets is not None:
-        fixed = trial.space.horizon * (trial.budgets.costs * trial.fixed_policy()[0]).sum(axis=2).max(axis=1)
-        for name, most, cost in zip(trial.budgets.names, trial.budgets.most, fixed, strict=True):
-            if cost > most:
-                yield f"The fixed probabilities, for the control group and without a plan, may cost {cost:g} {name}."
+    fixed = trial.space.horizon * (trial.budgets.costs * trial.fixed_policy()[0]).sum(axis=2).max(axis=1)
+    for name, most, cost in zip(trial.budgets.names, trial.budgets.most, fixed, strict=True):
+        if cost > most:
+            yield f"The fixed probabilities, for the control group and without a plan, may cost {cost:g} {name}."
     week = trial.limits.decisions_per_week or 1
     for action, most in trial.limits.mean.items():
         if (wanted := float(trial.fallback[action]) * week) > most + 1e-9:

@@ -29,7 +29,7 @@ from omg_trial.trial_file.between import (
     read_space,
 )
 from omg_trial.trial_file.floor import Floor, FlooredDynamics, FlooredRewards
-from omg_trial.trial_file.sections import TrialFile, read_sections
+from omg_trial.trial_file.sections import Dynamics, Rewards, TrialFile, read_sections
 
 REWARDS = {"linear": oracles.LinearRewards, "counts": oracles.CountRewards}
 DYNAMICS = {"softmax": oracles.SoftmaxDynamics, "counts": oracles.CountDynamics}
@@ -68,13 +68,9 @@ class Trial:
         The contexts, if they are labels.
     reward_range, return_range : pair of float
         Range of a reward, and of the sum of an episode's rewards; the latter may be None.
-    reward_oracle, dynamics_oracle : (str, mapping)
-        Kind of oracle, and options of its constructor.
-    gamma : str or float
-        The exploration rule.
     floor : Floor
         The least probability of every admissible action.
-    budgets : EpisodeBudgets or None
+    budgets : EpisodeBudgets
         What an episode may cost in expectation, and what actions cost.
     fallback : array (A,)
         Fixed probabilities, when there is no plan.
@@ -116,17 +112,14 @@ class Trial:
     """
 
     def __init__(self, file: TrialFile, text: str) -> None:
-        rewards, learning, exploration, window = file.rewards, file.learning, file.exploration, file.window
+        rewards, learning, window = file.rewards, file.learning, file.window
         self.name, self.zone = file.trial.name, zoneinfo.ZoneInfo(file.trial.time_zone)
         self.offline, self.allowances = file.trial.offline, file.trial.allowances
         self.states, self.actions, self.labels = file.states.names, file.actions.names, file.context.labels
         self.space, self.features = read_space(file), read_features(file.context)
         self.limits, self.fallback = read_limits(file, self.space), read_fallback(file, self.space)
         self.reward_range, self.return_range = rewards.range, rewards.return_range
-        usual = ("counts", "counts") if self.features is None else ("linear", "softmax")
-        self.reward_oracle = rewards.oracle or usual[0], rewards.options
-        self.dynamics_oracle = file.dynamics.oracle or usual[1], file.dynamics.options
-        self.gamma, self.floor = exploration.gamma, Floor(self.space, exploration.floor)
+        self.floor = Floor(self.space, file.exploration.floor)
         self.budgets = read_budgets(file, self.space, self.floor)
         self.replan, self.learn_after = learning.replan == "step", learning.after_episodes
         self.missing_reward, self.window, self.watch = learning.missing_reward, window, file.watch
@@ -149,8 +142,6 @@ class Trial:
         file = file_path(path)
         try:
             text = file.read_bytes().decode()  # with the ends of lines as they are
-        except OSError as error:
-            raise FileError(f"{file}: cannot be read ({error})") from None
         except UnicodeDecodeError:
             raise FileError(f"{file}: is no text; a trial file is TOML, and a database goes to --database") from None
         return cls.parse(text, str(file))
@@ -178,9 +169,12 @@ class Trial:
         sizes: dict[str, Any] = {"states": space.states, "actions": space.actions, "horizon": space.horizon}
         counted = sizes if features is not None else {**sizes, "contexts": self.labels}
         fitted = counted if features is None else {**sizes, "features": features, "dimension": features.dimension}
-        (rewards, options), (dynamics, others) = self.reward_oracle, self.dynamics_oracle
-        made = REWARDS[rewards](**(counted if rewards == "counts" else fitted), **options)
-        return made, DYNAMICS[dynamics](**(counted if dynamics == "counts" else fitted), **others)
+
+        def make(kinds: Mapping[str, Any], section: Rewards | Dynamics, usual: str) -> Any:
+            kind = section.oracle or ("counts" if features is None else usual)
+            return kinds[kind](**(counted if kind == "counts" else fitted), **section.options)
+
+        return make(REWARDS, self.file.rewards, "linear"), make(DYNAMICS, self.file.dynamics, "softmax")
 
     def agent(self) -> OMG:
         """Return an agent that has learned nothing."""
@@ -189,8 +183,9 @@ class Trial:
             rewards, dynamics = FlooredRewards(rewards, self.floor), FlooredDynamics(dynamics, self.floor)
         ranges: dict[str, Any] = {"reward_range": self.reward_range, "return_range": self.return_range}
         # Outcomes of a trial come late, and models in batches: the default's account would prove nothing.
-        rule = GainWeighted() if self.gamma == "adaptive" else self.gamma
-        if self.budgets is not None:  # what a plan costs with the floor
+        gamma = self.file.exploration.gamma
+        rule = GainWeighted() if gamma == "adaptive" else gamma
+        if self.budgets.names:  # what a plan costs with the floor
             ranges |= {"costs": self.floor.rewards(self.budgets.costs), "budgets": self.budgets.most}
         return OMG(self.space, rewards, dynamics, rule, **ranges)
 

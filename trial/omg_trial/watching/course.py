@@ -49,18 +49,16 @@ def budgets(view: TrialView) -> list[dict[str, Any]]:
 
     `planned` is the mean over the episodes in which every step was drawn; None if there is none.
     """
-    told = view.trial.budgets
-    if told is None:
-        return []
+    budgets = view.trial.budgets
     whole = [
-        [told.expected(choice.state, choice.probabilities) for choice in record.choices.values()]
+        [budgets.expected(choice.state, choice.probabilities) for choice in record.choices.values()]
         for record in view.records
         if record.arm != CONTROL
         and len(record.choices) == view.trial.space.horizon
         and all(choice.probabilities for choice in record.choices.values())
     ]
-    planned = np.sum(whole, axis=1).mean(axis=0).tolist() if whole else [None] * len(told.names)
-    rows = zip(told.names, planned, told.most.tolist(), strict=True)
+    planned = np.sum(whole, axis=1).mean(axis=0).tolist() if whole else [None] * len(budgets.names)
+    rows = zip(budgets.names, planned, budgets.most.tolist(), strict=True)
     return [{"name": name, "planned": cost, "most": most, "episodes": len(whole)} for name, cost, most in rows]
 
 

@@ -49,16 +49,21 @@ def _changed(view: TrialView, found: list[Finding]) -> list[Finding]:
 
 
 def close_overdue(desk: Desk) -> None:
-    """Close the episodes in which nothing has happened for too long: what was seen of them counts."""
-    until = desk.clock() - datetime.timedelta(hours=desk.trial.watch.close_after_hours)
-    overdue = [number for number in desk.state.open if moment(desk.state.episodes[number].touched) <= until]
-    requests = [desk.prepare("close", {"episode": number, "cause": "overdue"}) for number in overdue]
+    """Close the episodes in which nothing has happened for too long: what was seen of them counts.
+
+    While an allowance holds, the app may act without a network, and what it did must still count in the week.
+    """
+    now, after = desk.clock(), datetime.timedelta(hours=desk.trial.watch.close_after_hours)
+    under_way = [desk.state.episodes[number] for number in desk.state.open]
+    silent = [each for each in under_way if moment(each.touched) <= now - after]
+    overdue = [each for each in silent if each.allowance is None or now > moment(each.allowance.until)]
+    requests = [desk.prepare("close", {"episode": each.number, "cause": "overdue"}) for each in overdue]
     if requests and not desk.lost:
         desk.answer(requests)
 
 
 def note(desk: Desk, changed: list[Finding]) -> None:
     """Keep what the checks have found, if anything can be kept."""
-    for check, severity, message in changed:
+    for each in changed:
         if not desk.lost:
-            desk.record("incident", {"severity": severity, "check": check, "message": message})
+            desk.record("incident", each._asdict())

@@ -36,7 +36,7 @@ _SAID = (
     *("overdue rewards", "unmatched outcomes", "contradictory states", "support", "roster"),
     *("clock", "store", "restored log", "unauthorised calls", "memory", "disk", "alerts"),
 )
-"""Checks whose sentences a blinded reader sees; of the others, the colour."""
+"""Checks that a blinded reader sees: a colour that changes after somebody's decision can tell their arm, too."""
 _UNSAID = "left out in the blinded view: it may tell actions or arms apart"
 
 
@@ -86,7 +86,7 @@ def overview(view: TrialView, *, blinded: bool = False) -> dict[str, Any]:
 
 def _blind(found: dict[str, Any]) -> dict[str, Any]:
     """Return what a blinded reader sees of an overview: no outcome, and nothing by action or arm."""
-    said = {name: [_said(each) for each in found[name]] for name in _CHECKED}
+    said = {name: [_unsaid(each, "note") for each in found[name] if each["check"] in _SAID] for name in _CHECKED}
     return {
         **{name: each for name, each in found.items() if name not in _OUTCOMES},
         **said,
@@ -102,13 +102,8 @@ def _blind(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said(row: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a check or an incident with its sentence, if that names neither actions nor arms."""
-    return _unsaid(row, *(("note",) if row["check"] in _SAID else ("message", "note")))
-
-
 def _unsaid(row: dict[str, Any] | None, *words: str) -> dict[str, Any] | None:
-    """Return a row without what checks or the team have said: that may name actions, outcomes or arms."""
+    """Return a row without what the team has said: that may name actions, outcomes or arms."""
     return row and {name: _UNSAID if name in words and value is not None else value for name, value in row.items()}
 
 

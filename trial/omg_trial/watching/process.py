@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -26,10 +27,8 @@ class Process:
         self.refusals: collections.Counter[str] = collections.Counter()
         """Refused calls, by the status of HTTP, or "older log"."""
         self._times: dict[str, collections.deque[datetime.datetime]] = {}
-        self.memory: float | None = None
-        """Megabytes in use; None if unknown."""
-        self.disk: float | None = None
-        """Megabytes free; None if unknown."""
+        self.memory = self.disk = math.nan
+        """Megabytes in use, and free; nan if unknown."""
         self.damage: str | None = None
         """Why the service answers nothing: the log is not the one that was written."""
         self.misfit: str | None = None
@@ -64,8 +63,8 @@ class Process:
             pages = int(_STATM.read_text().split()[1])
             self.memory = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
         except (OSError, ValueError, IndexError):
-            self.memory = None
+            self.memory = math.nan
         try:
             self.disk = shutil.disk_usage(self._folder).free / 1e6
         except OSError:
-            self.disk = None
+            self.disk = math.nan

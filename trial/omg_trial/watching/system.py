@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 
 from omg_trial.people.participants import CONTROL
 from omg_trial.rules import moment
@@ -28,14 +29,17 @@ def model_fit(view: TrialView) -> Verdict:
 
 
 def learning_late(view: TrialView) -> Verdict:
-    """Look for episodes that were closed long ago, and that the version in use does not know."""
-    hours = view.trial.watch.learn_hours
+    """Look for episodes that were closed, or heard of, long ago, and since then no model was learned that is in use.
+
+    Those of the control group count too, though no model learns from them: the colour must not tell the arms.
+    """
+    hours, version = view.trial.watch.learn_hours, view.state.version
     until, missing = view.now - datetime.timedelta(hours=hours), view.trial.missing_reward
     old = [each for each in view.recent if each.closed is not None and moment(each.touched) <= until]
-    learned = {example.episode for example in view.state.version.dataset}
-    late = [each for each in old if each.arm != CONTROL and each.number not in learned]
+    learned = {example.episode for example in version.dataset}
+    late = [each for each in old if each.touched > version.time or (each.arm != CONTROL and each.number not in learned)]
     late = [each for each in late if each.example(missing) is not None]
-    return yellow_if(bool(late), f"closed for {hours:g} hours and not learned from: {named(late)}")
+    return yellow_if(bool(late), f"closed for {hours:g} hours, and the model in use is older: {named(late)}")
 
 
 def clock(view: TrialView) -> Verdict:
@@ -71,16 +75,17 @@ def unauthorised_calls(view: TrialView) -> Verdict:
 def memory(view: TrialView) -> Verdict:
     """Compare the memory in use with what is allowed."""
     used, most = view.process.memory, view.trial.watch.memory_megabytes
-    shown = "unknown" if used is None else f"{used:.0f} MB"
-    return yellow_if(used is not None and used > most, f"memory in use: {shown}, allowed are {most:.0f} MB")
+    return yellow_if(used > most, f"memory in use: {_shown(used)}, allowed are {most:.0f} MB")
 
 
 def disk(view: TrialView) -> Verdict:
     """Compare the space that is free with what is needed."""
     free, least = view.process.disk, view.trial.watch.disk_megabytes
-    shown = "unknown" if free is None else f"{free:.0f} MB"
-    bad = free is not None and free < least
-    return RED if bad else GREEN, f"free on disk: {shown}, needed are {least:.0f} MB"
+    return RED if free < least else GREEN, f"free on disk: {_shown(free)}, needed are {least:.0f} MB"
+
+
+def _shown(megabytes: float) -> str:
+    return "unknown" if math.isnan(megabytes) else f"{megabytes:.0f} MB"
 
 
 def alerts(view: TrialView) -> Verdict:

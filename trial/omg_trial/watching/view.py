@@ -38,11 +38,8 @@ class TrialView:
         """Return a view of the state as it is now. What grows in place is copied, and so stays as it is."""
         last = {record.number for record in itertools.islice(reversed(state.episodes.values()), MOST_EPISODES)}
         records = [_copied(state.episodes[number]) for number in sorted(last | state.open.keys())]
-        then = copy.copy(state)
-        then.episodes = dict(state.episodes)
+        then = State(**{name: copy.copy(value) for name, value in vars(state).items()})
         then.of_person = {name: list(numbers) for name, numbers in state.of_person.items()}
-        then.people = dict(state.people)
-        then.withdrawn, then.erased, then.incidents = set(state.withdrawn), set(state.erased), list(state.incidents)
         return cls(trial=trial, now=now, process=process, state=then, records=records)
 
     @functools.cached_property
@@ -81,8 +78,6 @@ class TrialView:
         return found
 
 
-# Shallow copies: decisions and outcomes are tuples, and only the dictionaries grow while the checks look at them.
+# Decisions and outcomes are tuples; only the dictionaries grow while the checks look at them.
 def _copied(record: Record) -> Record:
-    made = copy.copy(record)
-    made.choices, made.outcomes = dict(record.choices), dict(record.outcomes)
-    return made
+    return dataclasses.replace(record, choices=dict(record.choices), outcomes=dict(record.outcomes))

@@ -230,25 +230,26 @@ class _Door:
         await self.app(scope, receive, private)
 
 
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "1"}}
+
+
 def _error(request: Request, status: int, message: str, **headers: str) -> JSONResponse:
     """Return a refusal, and count it. What an analyst tries out says nothing about the app."""
     by_app = request.url.path.startswith("/v1/episodes")
     request.app.state.process.refuse(str(status), watched=by_app or status in (401, 403, 503))
-    return JSONResponse({"error": message}, status, headers)
+    return JSONResponse({"error": message}, status, {**_HEADERS.get(status, {}), **headers})
 
 
 async def _refused(request: Request, refusal: Exception) -> Response:
     assert isinstance(refusal, Refusal)
     if refusal.counted is not None:
         request.app.state.process.refuse(refusal.counted)
-    if isinstance(refusal, OlderLog):
-        return _error(request, refusal.status, refusal.message, **{"Log-Head": refusal.head})
-    extra = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "1"}}
-    return _error(request, refusal.status, refusal.message, **extra.get(refusal.status, {}))
+    head = {"Log-Head": refusal.head} if isinstance(refusal, OlderLog) else {}
+    return _error(request, refusal.status, refusal.message, **head)
 
 
 async def _not_kept(request: Request, error: Exception) -> Response:
-    return _error(request, 503, f"it could not be kept; ask again with the same key. {error}", **{"Retry-After": "1"})
+    return _error(request, 503, f"it could not be kept; ask again with the same key. {error}")
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

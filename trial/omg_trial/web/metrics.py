@@ -50,16 +50,15 @@ class _Now(Collector):
         yield _gauge("people", "People in the trial.", len(state.people))
         yield _gauge("people_withdrawn", "People who have withdrawn.", len(state.withdrawn) + len(state.erased))
         yield _gauge("episodes", "Episodes of people in the trial.", len(state.episodes))
-        yield _gauge("episodes_under_way", "Open episodes.", sum(each.closed is None for each in view.records))
+        yield _gauge("episodes_under_way", "Open episodes.", len(state.open))
         yield _gauge("rewards_overdue", "Decisions of seven days without a reward in time.", len(view.overdue))
         lost = losses(view)
         if lost is not None:
             yield _gauge("lost_at_most", "Lost against the best policy, at most, with 95 % confidence.", lost.total)
             yield _gauge("lost_at_most_in_seven_days", "The same, for the last seven days.", lost.week)
             yield _gauge("settled", "Share of recent decisions on which all plausible models agree.", lost.settled)
-        memory, disk = view.process.memory, view.process.disk
-        yield _gauge("memory_megabytes", "Memory of the process.", float("nan") if memory is None else memory)
-        yield _gauge("disk_free_megabytes", "Free on the disk of the log.", float("nan") if disk is None else disk)
+        yield _gauge("memory_megabytes", "Memory of the process.", view.process.memory)
+        yield _gauge("disk_free_megabytes", "Free on the disk of the log.", view.process.disk)
         taken = collections.Counter(
             (view.trial.action_name(each.choice.action) or "", each.choice.source, " ".join(each.choice.rules))
             for each in view.week

@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-import sqlalchemy
+import psycopg
 
 from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
@@ -60,13 +60,21 @@ class Server:
 
     def end_sessions(self):
         """End the sessions of everybody else, and with them their locks."""
-        engine = sqlalchemy.create_engine(self.url.replace("postgresql", "postgresql+psycopg"))
-        with engine.begin() as connection:
-            others = "usename = 'tester' AND pid <> pg_backend_pid()"
-            connection.execute(
-                sqlalchemy.text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
-            )
-        engine.dispose()
+        self._of_others("pg_terminate_backend(pid)")
+
+    def wait_for_sessions(self):
+        """Wait until nobody else has a session: those of a process that was killed end a little later."""
+        while self._of_others("pid"):
+            time.sleep(0.001)
+
+    def _of_others(self, what):
+        with psycopg.connect(self.url) as connection:
+            others = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            return connection.execute(f"SELECT {what} FROM pg_stat_activity WHERE {others}").fetchall()
+
+    def move(self):
+        """Let the next service be on another machine: with a copy of the key file, whose lock nobody has."""
+        self.keys = Path(shutil.copy(self.keys, f"{self.keys}+"))
 
     def open(self, url=None):
         store = Database(url or self.url, keys=self.keys)
@@ -84,6 +92,23 @@ def server():
         finally:
             with contextlib.suppress(subprocess.CalledProcessError):
                 found.stop()
+
+
+class File:
+    """A SQLite file, for what runs on both."""
+
+    def __init__(self, folder):
+        self.folder, self.url, self.keys = folder, folder / "trial.db", folder / "trial.keys"
+
+    def wait_for_sessions(self):
+        """Return: there are none but those of the process."""
+
+
+@contextlib.contextmanager
+def place(on_server):
+    """Yield a server, or a file."""
+    with server() if on_server else tempfile.TemporaryDirectory() as found:
+        yield found if on_server else File(Path(found))
 
 
 def _ask(at, name, seconds=60.0):
@@ -161,6 +186,7 @@ def session_lost():
         first, wrong = it.open(), []
         told = [_ask(first, "one")]
         it.end_sessions()
+        it.move()
         second = it.open()
         told.append(_ask(second, "two"))
         for number in range(3):
@@ -168,6 +194,7 @@ def session_lost():
                 told.append(first.call("open", {"person": f"late-{number}", "context": "alone"}).text)
                 wrong = ["the first service writes although another one has the lock"]
         told.append(_ask(second, "three"))
+        it.move()
         with contextlib.suppress(InUseError):
             it.open().store.close()
             wrong.append("a third service starts beside the second")
@@ -213,6 +240,7 @@ def _behind(it, url):
             time.sleep(0.2)
     if pooled_desk is None:
         return [f"the pooler does not answer: {refused}"]
+    it.move()
     try:
         with contextlib.closing(it.open().store):
             wrong.append("a service starts beside one behind a pooler")

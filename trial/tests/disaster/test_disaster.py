@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from trial.tests.disaster import compound, cuts, nth, planted, simulation
+from trial.tests.disaster import compound, cuts, nth, planted, servers, simulation
 from trial.tests.disaster.kernel import Kernel
 from trial.tests.disaster.platter import Platter
 
@@ -44,6 +44,13 @@ def test_the_nth_failure_is_recovered_from(path, kind):
 )
 def test_two_faults_in_a_row(name):
     assert compound.FAULTS[name]() == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(servers.PROGRAMS is None, reason="PostgreSQL is not installed: apt-get install postgresql")
+@pytest.mark.parametrize("name", servers.SCENES)
+def test_scenes_on_a_server(name):
+    assert servers.SCENES[name]() in ([], "skipped: no pgbouncer is installed")
 
 
 def test_a_crash_at_every_point_of_founding_a_trial_and_another_one_after_it():

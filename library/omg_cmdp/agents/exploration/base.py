@@ -21,12 +21,12 @@ from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.theory.constants import Assumptions
-from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes, positive_number
+from omg_cmdp.validation import LARGEST_FLOAT, FloatArray, float_table, in_range, one_of_shapes, positive_number
 
 if TYPE_CHECKING:
     from omg_cmdp.agents.exploration.accounted import Account
 
-frank_wolfe = Lazy("omg_cmdp.agents.exploration.frank_wolfe")
+compiled, frank_wolfe = Lazy("omg_cmdp.mdp.compiled"), Lazy("omg_cmdp.agents.exploration.frank_wolfe")
 
 ENOUGH, ROUNDS = 0.05, 8
 """When a plan for gains is done: at this gap, relative to what it pays for them, or after this many rounds."""
@@ -209,7 +209,8 @@ def _not_negative(name: str, table: FloatArray, *shapes: tuple[int, ...]) -> Flo
     if not (type(table) is np.ndarray and table.dtype == np.float64 and table.flags.carray):
         table = float_table(name, table)
     one_of_shapes(name, table, *shapes)
-    in_range(name, table, 0.0, math.inf)
+    if not compiled.is_within(table if table.ndim == 3 else table[None], 0.0, LARGEST_FLOAT):
+        in_range(name, table, 0.0, math.inf)
     return table
 
 

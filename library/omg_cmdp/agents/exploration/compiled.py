@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, inner
+from omg_cmdp.jit import compiled, inner, leaf
 from omg_cmdp.mdp.compiled import best_actions
 
 ALONE = 1e-3
@@ -12,29 +12,72 @@ ALONE = 1e-3
 
 
 @compiled
-def fill_gains(
-    transitions, rewards, start, admissible, drawn_rewards, drawn_transitions, lows, highs, gains, all_visits
-):
-    """Fill v = b̃²/E[q_k], (steps, S, A), from K >= 2 drawn models, (K, steps, S, A) and (K, steps, S, A, S).
+def choose(transitions, rewards, admissible, lows, highs, chosen, values):
+    """Fill optimal actions (K, H, S), and their values (K, H + 1, S), of K models: (K, steps, S, A, ...)."""
+    for k in range(len(chosen)):
+        if k > 0 and is_same(rewards, k) and is_same(transitions, k):
+            chosen[k], values[k] = chosen[k - 1], values[k - 1]
+        else:
+            best_actions(transitions[k], rewards[k], admissible, lows, highs, chosen[k], values[k])
+
+
+@compiled
+def choose_side_by_side(transitions, rewards, admissible, lows, highs, chosen, values):
+    """Do the same for models that lie side by side, (steps, S, A, ..., K), with the same bits.
+
+    The processor adds the products of several models at once: each sum is still in the order of its row.
+    """
+    count, horizon, states = chosen.shape
+    actions = admissible.shape[1]
+    worth, best, taken = np.empty(count), np.empty(count), np.empty(count, np.int64)
+    ahead, behind = np.zeros((states, count)), np.zeros((states, count))
+    values[:, horizon] = 0.0
+    for h in range(horizon - 1, -1, -1):
+        table, paid = transitions[h % len(transitions)], rewards[h % len(rewards)]
+        for s in range(states):
+            best[:] = -np.inf
+            for a in range(actions):
+                if admissible[s, a]:
+                    worth[:] = paid[s, a]
+                    if h < horizon - 1:
+                        for j in range(states):
+                            add_products(table[s, a, j], ahead[j], worth)
+                    for k in range(count):
+                        better = worth[k] > best[k]
+                        best[k] = worth[k] if better else best[k]
+                        taken[k] = a if better else taken[k]
+            for k in range(count):
+                behind[s, k] = min(max(best[k], lows[h]), highs[h])
+                chosen[k, h, s], values[k, h, s] = taken[k], behind[s, k]
+        ahead, behind = behind, ahead
+
+
+@leaf
+def add_products(x, y, sums):
+    """Add x·y to `sums`, entry by entry."""
+    for k in range(len(sums)):
+        sums[k] += x[k] * y[k]
+
+
+@compiled
+def fill_gains(transitions, rewards, start, chosen, values, gains, all_visits):
+    """Fill v = b̃²/E[q_k], (steps, S, A), from what K >= 2 drawn models would do, (K, H, S), and its values in them.
 
     `gains` has H steps, or one for all: then what a draw visits and carries is summed over the steps, before anything
     else. b = E[x_k], x_k = q_k·e_k, and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square
     of Σx is too large by the noise of the draws that visit the tuple: `spread`, Σ (x_k - r·q_k)² for r = Σx/Σq, times
-    n/(n - 1) for n = (Σq)²/Σq² of them, is taken off. Values from step h on lie in [lows_h, highs_h], also those of the
-    drawn models. `all_visits` (H, S, A) becomes E[q_k].
+    n/(n - 1) for n = (Σq)²/Σq² of them, is taken off. `all_visits` (H, S, A) becomes E[q_k].
     """
-    (horizon, states, _), count = all_visits.shape, len(drawn_rewards)
-    values, chosen = np.zeros((horizon + 1, states)), np.empty((horizon, states), np.int64)
+    count, horizon, states = chosen.shape
     visits, errors = np.empty((horizon + 1, states)), np.empty((horizon, states))
     flow, came = np.empty(gains.shape), np.empty(gains.shape)
     sums = np.zeros((5, gains.size))
     all_visits[:] = 0.0
     for k in range(count):
-        if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_transitions, k)):
-            best_actions(drawn_transitions[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
-            follow(transitions, rewards, start, chosen, values, visits, errors)
+        if k == 0 or not (is_same(chosen, k) and is_same(values, k)):
+            follow(transitions, rewards, start, chosen[k], values[k], visits, errors)
         flow[:], came[:] = 0.0, 0.0
-        carry(chosen, 1.0, visits, errors, flow, came, all_visits)
+        carry(chosen[k], 1.0, visits, errors, flow, came, all_visits)
         add_draw(flow.reshape(-1), came.reshape(-1), sums)
     all_visits /= count
     weigh(sums, count, gains.reshape(-1))

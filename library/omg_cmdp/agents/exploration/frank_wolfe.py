@@ -27,6 +27,8 @@ LOOKS = 16
 """The most points at which one search along a line looks."""
 CLOSE = 1e-3
 """A search ends where the slope is this small beside the sizes of its parts."""
+LEAST = 1e-200
+"""Where the line ends with none of what was there, the slope is that at so little of it: large enough."""
 
 
 @compiled
@@ -41,7 +43,7 @@ def explore(transitions, rewards, start, admissible, roots, visits, least, share
     horizon, states, actions = q.shape
     table = transitions.reshape(-1, states)
     firsts, ends = spans(table)
-    sums, others = np.zeros(roots.shape), np.zeros(roots.shape)
+    sums, others, bonuses = np.zeros(roots.shape), np.zeros(roots.shape), np.empty(roots.shape)
     paid, worth, other = np.empty(q.shape), np.empty(q.shape), np.empty(q.shape)
     best, chosen = np.empty((horizon, states), np.int64), np.empty((horizon, states), np.int64)
     for h in range(horizon):
@@ -58,17 +60,11 @@ def explore(transitions, rewards, start, admissible, roots, visits, least, share
     value = blend(q, sums, value, visits, others, earned(rewards, visits), roots)
     rounds = 0
     while True:
-        price = 0.0
+        price = price_of(roots, sums, bonuses)
         for h in range(horizon):
-            i = h % len(roots)
             for s in range(states):
                 for a in range(actions):
-                    bonus = 0.0
-                    if sums[i, s, a] > 0.0:
-                        bonus = 0.5 * math.sqrt(roots[i, s, a] / sums[i, s, a])
-                    paid[h, s, a] = rewards[h % len(rewards), s, a] + bonus
-                    weights[h, s, a] = bonus * q[h, s, a]
-                    price += 2.0 * weights[h, s, a]
+                    paid[h, s, a] = rewards[h % len(rewards), s, a] + bonuses[h % len(roots), s, a]
         back_up(table, firsts, ends, paid, admissible, worth, chosen, values)
         gap = -value - 0.5 * price
         for s in range(states):
@@ -76,7 +72,7 @@ def explore(transitions, rewards, start, admissible, roots, visits, least, share
         if not gap > max(least, share * price) or rounds == most:
             break
         rounds += 1
-        soften(rewards, paid, worth, q, values, chosen, policy)
+        soften(bonuses, worth, q, values, chosen, policy)
         value = approach(transitions, rewards, start, policy, roots, q, sums, value, other, others)
         take(chosen, policy)
         value = approach(transitions, rewards, start, policy, roots, q, sums, value, other, others)
@@ -89,10 +85,26 @@ def explore(transitions, rewards, start, admissible, roots, visits, least, share
             if mass > 0.0:
                 for a in range(actions):
                     policy[h, s, a] = q[h, s, a] / mass
+    for h in range(horizon):
+        weights[h] = bonuses[h % len(roots)] * q[h]
     gap += lift(values, states)
     gamma = q.size / (least + weights.sum())
     weights *= gamma
     return max(gap, 0.0), rounds, gamma
+
+
+@inner
+def price_of(roots, sums, bonuses):
+    """Fill β = ½·√(w/Q), 0 where nothing goes; return Σ √(w·Q)."""
+    price = 0.0
+    for i in range(len(roots)):
+        for s in range(roots.shape[1]):
+            for a in range(roots.shape[2]):
+                bonuses[i, s, a] = 0.0
+                if sums[i, s, a] > 0.0:
+                    bonuses[i, s, a] = 0.5 * math.sqrt(roots[i, s, a] / sums[i, s, a])
+                    price += 2.0 * bonuses[i, s, a] * sums[i, s, a]
+    return price
 
 
 @inner
@@ -134,7 +146,7 @@ def back_up(table, firsts, ends, paid, admissible, worth, chosen, values):
 
 
 @inner
-def soften(rewards, paid, worth, q, values, chosen, policy):
+def soften(bonuses, worth, q, values, chosen, policy):
     """Fill the policy of q with less of every action that falls short; the best action where nothing is left."""
     horizon, states, actions = q.shape
     for h in range(horizon):
@@ -144,7 +156,7 @@ def soften(rewards, paid, worth, q, values, chosen, policy):
                 share = 0.0
                 if q[h, s, a] > 0.0:
                     short = values[h, s] - worth[h, s, a]
-                    bonus = paid[h, s, a] - rewards[h % len(rewards), s, a]
+                    bonus = bonuses[h % len(bonuses), s, a]
                     share = 1.0 if short <= 0.0 else (bonus / (bonus + short)) ** 2
                 policy[h, s, a] = q[h, s, a] * share
                 total += policy[h, s, a]
@@ -165,20 +177,18 @@ def approach(transitions, rewards, start, policy, roots, q, sums, value, other, 
 def blend(q, sums, value, other, others, earned, roots):
     """Move q, its sums and its value to the best point of the line from there to `other`; return the value."""
     x, y, w = sums.reshape(-1), others.reshape(-1), roots.reshape(-1)
+    pulls, curves = np.empty(len(w)), np.empty(len(w))
     low, high, t = 0.0, 1.0, 1.0
     for _ in range(LOOKS):
+        for i in range(len(w)):  # apart from the sums, so that the compiler can take several at a time
+            at = max(x[i] + t * (y[i] - x[i]), LEAST)
+            pulls[i] = 0.5 * math.sqrt(w[i] / at) * (y[i] - x[i])
+            curves[i] = 0.5 * pulls[i] * (y[i] - x[i]) / at
         slope, size, curve = earned - value, abs(earned - value), 0.0
         for i in range(len(w)):
-            step = y[i] - x[i]
-            if w[i] > 0.0 and step != 0.0:
-                at = x[i] + t * step
-                if at <= 0.0:  # only at the end of the line: all of what is there would be given up
-                    slope = -np.inf
-                    break
-                pull = 0.5 * math.sqrt(w[i] / at) * step
-                slope += pull
-                size += abs(pull)
-                curve += 0.5 * pull * step / at
+            slope += pulls[i]
+            size += abs(pulls[i])
+            curve += curves[i]
         if (slope >= 0.0 and t == 1.0) or abs(slope) <= CLOSE * size:
             break
         if slope > 0.0:
@@ -204,7 +214,9 @@ def move(x, y, t):
 def add_steps(q, sums):
     """Add q (H, S, A) to sums (1, S, A) or (H, S, A)."""
     for h in range(len(q)):
-        sums[h % len(sums)] += q[h]
+        for s in range(q.shape[1]):
+            for a in range(q.shape[2]):
+                sums[h % len(sums), s, a] += q[h, s, a]
 
 
 @inner

@@ -51,8 +51,9 @@ feasible = Lazy("omg_cmdp.agents.exploration.feasible")
 
 SHARE = 0.25
 """What the program is given of v: half the weights of the smallest bound, at 5/4 of it. Chosen on seeds above 200."""
-LARGEST = 2**25
-"""The most numbers that drawn tables hold in all: 256 MiB. A large model gets fewer draws, but four at least."""
+LARGEST = 2**24
+"""The most numbers that drawn tables hold in all: 128 MiB, and as much for what they are made of. A large model gets
+fewer draws, but four at least."""
 
 
 @final
@@ -88,7 +89,7 @@ class GainWeighted(ExplorationRule):
         """Return the plan with the weights of this episode."""
         priced = charge(situation)
         v, visits = self._weighed(situation, priced)
-        if not priced.charges.any():
+        if priced.charges is None:
             free = situation.plan_gains(SHARE * v, visits)
             if situation.limits is None:
                 return free
@@ -116,18 +117,27 @@ class GainWeighted(ExplorationRule):
         # Rewards are drawn anew: that costs little, and a rare optimum is mostly a reward that few draws have.
         both = streams.of(0, keys_of(self.seed, situation.episode, count, 1)), streams.of(1)
         oracles = situation.reward_oracle, situation.dynamics_oracle
-        rewards, transitions = drawn_models(model, *oracles, situation.known, *both)
+        rewards, transitions = _drawn_models(model, *oracles, situation.known, *both)
         by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
         visits = np.empty((model.horizon, *model.admissible.shape))
         gains = np.empty(visits.shape if by_step else (1, *visits.shape[1:]))
         table, _, start, admissible = model.raw
         mean, limits = (table, priced.rewards, start, admissible), situation.limits
-        if limits is None or situation.charges is not None or not priced.charges.any():
-            told = rewards - priced.charges if priced.charges.any() else rewards
-            compiled.fill_gains(*mean, told, transitions, *priced.bounds, gains, visits)
+        if limits is None or situation.charges is not None or priced.charges is None:
+            told = rewards if priced.charges is None else rewards - priced.charges
+            chosen = np.empty((count, *visits.shape[:2]), np.int64)
+            values = np.empty((count, model.horizon + 1, model.states))
+            choose = compiled.choose
+            if transitions.strides[0] == transitions.itemsize:  # the draws of a table lie side by side
+                choose = compiled.choose_side_by_side
+                told, transitions = (each.transpose(*range(1, each.ndim), 0) for each in (told, transitions))
+            drawn = (np.ascontiguousarray(each) for each in (transitions, told))
+            choose(*drawn, admissible, *priced.bounds, chosen, values)
+            compiled.fill_gains(*mean[:3], chosen, values, gains, visits)
         else:
+            drawn = (np.ascontiguousarray(each) for each in (rewards, transitions))
             kept = limits.costs, limits.limits, priced.charges
-            feasible.fill_gains(*mean, rewards, transitions, *priced.bounds, *kept, gains, visits)
+            feasible.fill_gains(*mean, *drawn, *priced.bounds, *kept, gains, visits)
         self._caches.append(cache)
         return (gains if by_step else gains[0]), visits
 
@@ -146,6 +156,19 @@ def drawn_models(
     of_dynamics: Streams,
 ) -> tuple[FloatArray, FloatArray]:
     """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models; not to be written to."""
+    drawn = _drawn_models(model, reward_oracle, dynamics_oracle, context, of_rewards, of_dynamics)
+    return np.ascontiguousarray(drawn[0]), np.ascontiguousarray(drawn[1])
+
+
+def _drawn_models(
+    model: TabularMDP,
+    reward_oracle: Oracle,
+    dynamics_oracle: Oracle,
+    context: Context,
+    of_rewards: Streams,
+    of_dynamics: Streams,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the same as it lies in memory."""
     known, table = keyed(context), model.admissible.shape
     rewards = _drawn(reward_oracle, known, of_rewards, table)
     return rewards, _drawn(dynamics_oracle, known, of_dynamics, (*table, model.states))
@@ -153,7 +176,7 @@ def drawn_models(
 
 def _drawn(oracle: Oracle, known: Keyed, streams: Streams, table: tuple[int, ...]) -> FloatArray:
     """Return draws of a table, as (count, steps, ...) with the steps that they have."""
-    drawn = np.ascontiguousarray(oracle.draws_from(known.to(oracle), streams), dtype=np.float64)
+    drawn = np.asarray(oracle.draws_from(known.to(oracle), streams), dtype=np.float64)
     if drawn.shape[:1] != (streams.count,) or drawn.shape[-len(table) :] != table or drawn.ndim > len(table) + 2:
         raise ValueError(f"`draws` must return ({streams.count}, ...) tables of shape {table}, got {drawn.shape}")
-    return drawn.reshape(streams.count, -1, *table)
+    return drawn if drawn.ndim == len(table) + 2 else drawn[:, None]

@@ -17,8 +17,8 @@ class Priced(NamedTuple):
 
     rewards: FloatArray
     """(K, S, A), K = 1 or H; those of the model, to the bit, where no budget binds."""
-    charges: FloatArray
-    """λ·c, (K, S, A)."""
+    charges: FloatArray | None
+    """λ·c, (K, S, A); None if nothing is charged."""
     bounds: ValueBounds
     """Between which numbers the sum of what is left lies, from each step on."""
 
@@ -32,8 +32,8 @@ def charge(situation: Situation) -> Priced:
     rewards = model.raw[1]
     if limits is not None and charges is None:
         charges = limits.charges(best_within(model, limits).prices / limits.scales)
-    if charges is None:
-        return Priced(rewards, np.zeros((1, 1, 1)), situation.bounds)
+    if charges is None or not charges.any():
+        return Priced(rewards, None, situation.bounds)
     steps = np.broadcast_to(charges, (model.horizon, *charges.shape[1:]))[:, model.admissible]
     least, most = (np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (steps.min(axis=1), steps.max(axis=1)))
     bounds = ValueBounds(situation.bounds.lows - most, situation.bounds.highs - least)

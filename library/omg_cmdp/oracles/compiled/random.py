@@ -1,7 +1,8 @@
 """Random numbers that are functions of their keys: the same on every call, in any order, with nothing to remember.
 
-A key is 64 bits. Splitmix64 (Steele, Lea and Flood 2014) makes a stream of each: a counter that is scrambled. Normal
-numbers are quantiles of uniform ones (Wichura 1988, AS 241), Gamma variates are Marsaglia and Tsang's (2000).
+A key is 64 bits. Splitmix64 (Steele, Lea and Flood 2014) makes a stream of each, a counter that is scrambled; its
+numbers are keys as well. Normal numbers come from the ziggurat (Marsaglia and Tsang 2000a), Gamma variates from these
+(2000b).
 """
 
 import math
@@ -15,15 +16,36 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 A, B, C, D = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 STEP = 2.0**-53
 
+LAYERS, LAST_LAYER = 256, np.uint64(255)
+TAIL, AREA = 3.6541528853610088, 0.00492867323399
+"""Where the tail of the ziggurat begins, and the area of each of its layers, which lie under e^(-x²/2), x > 0."""
+
+
+def _edges():
+    """Return where the layers end, (LAYERS + 1,): that of the tail at its area over its height, the last one at 0."""
+    edges = [AREA / math.exp(-0.5 * TAIL * TAIL), TAIL]
+    while len(edges) < LAYERS:
+        edges.append(math.sqrt(-2.0 * math.log(AREA / edges[-1] + math.exp(-0.5 * edges[-1] * edges[-1]))))
+    return np.array([*edges, 0.0])
+
+
+EDGES = _edges()
+
 SMALLEST_SHAPE = 1e-300
-LOST = 50.0
-"""What is e⁻⁵⁰ of a row's largest entry is zero beside it."""
+SMALL, LOST = 1e-12, 1e-30
+"""In a row that sums to SMALL or more, what is LOST or less is as good as zero."""
 
 
 @leaf
 def _sum(x, y):
     """Return x + y, modulo 2⁶⁴."""
     return x + y
+
+
+@leaf
+def _product(i):
+    """Return i·GOLDEN, modulo 2⁶⁴."""
+    return np.uint64(i) * GOLDEN
 
 
 @leaf
@@ -38,6 +60,10 @@ def _plain_sum(x, y):
     return np.uint64((int(x) + int(y)) % 2**64)
 
 
+def _plain_product(i):
+    return np.uint64(int(i) * int(GOLDEN) % 2**64)
+
+
 def _plain_scramble(x):
     x = (int(x) ^ int(x) >> 30) * int(FIRST) % 2**64
     x = (x ^ x >> 27) * int(SECOND) % 2**64
@@ -45,7 +71,14 @@ def _plain_scramble(x):
 
 
 # In plain Python numpy warns where 64 bits overflow.
-add, scramble = (_plain_sum, _plain_scramble) if in_plain_python() else (_sum, _scramble)
+exact = (_plain_sum, _plain_product, _plain_scramble) if in_plain_python() else (_sum, _product, _scramble)
+add, times_golden, scramble = exact
+
+
+@leaf
+def child(key, i):
+    """Return number i of the stream of a key."""
+    return scramble(add(key, times_golden(i + 1)))
 
 
 @leaf
@@ -55,92 +88,98 @@ def mixed(key, number):
 
 
 @leaf
-def uniform(state):
-    """Return the next number in (0, 1) of the stream whose counter is `state` (1,)."""
-    state[0] = add(state[0], GOLDEN)
-    return (float(scramble(state[0]) >> D) + 0.5) * STEP
+def uniform(key):
+    """Return the number in (0, 1) made of the first 53 bits of a key."""
+    return (float(key >> D) + 0.5) * STEP
 
 
 @leaf
-def normal(state):
-    """Return the next standard normal number of a stream, the quantile of one uniform number."""
-    p = uniform(state)
-    q = p - 0.5
-    if abs(q) <= 0.425:
-        r = 0.180625 - q * q
-        n = (((((((2509.0809287301226727 * r + 33430.575583588128105) * r + 67265.770927008700853) * r
-              + 45921.953931549871457) * r + 13731.693765509461125) * r + 1971.5909503065514427) * r
-              + 133.14166789178437745) * r + 3.3871328727963666080)  # fmt: skip
-        d = (((((((5226.4952788528545610 * r + 28729.085735721942674) * r + 39307.895800092710610) * r
-              + 21213.794301586595867) * r + 5394.1960214247511077) * r + 687.18700749205790830) * r
-              + 42.313330701600911252) * r + 1.0)  # fmt: skip
-        return q * n / d
-    r = math.sqrt(-math.log(p if q < 0.0 else 1.0 - p))
-    if r <= 5.0:
-        r -= 1.6
-        n = (((((((7.74545014278341407640e-4 * r + 2.27238449892691845833e-2) * r + 2.41780725177450611770e-1) * r
-              + 1.27045825245236838258) * r + 3.64784832476320460504) * r + 5.76949722146069140550) * r
-              + 4.63033784615654529590) * r + 1.42343711074968357734)  # fmt: skip
-        d = (((((((1.05075007164441684324e-9 * r + 5.47593808499534494600e-4) * r + 1.51986665636164571966e-2) * r
-              + 1.48103976427480074590e-1) * r + 6.89767334985100004550e-1) * r + 1.67638483018380384940) * r
-              + 2.05319162663775882187) * r + 1.0)  # fmt: skip
-    else:
-        r -= 5.0
-        n = (((((((2.01033439929228813265e-7 * r + 2.71155556874348757815e-5) * r + 1.24266094738807843860e-3) * r
-              + 2.65321895265761230930e-2) * r + 2.96560571828504891230e-1) * r + 1.78482653991729133580) * r
-              + 5.46378491116411436990) * r + 6.65790464350110377720)  # fmt: skip
-        d = (((((((2.04426310338993978564e-15 * r + 1.42151175831644588870e-7) * r + 1.84631831751005468180e-5) * r
-              + 7.86869131145613259100e-4) * r + 1.48753612908506148525e-2) * r + 1.36929880922735805310e-1) * r
-              + 5.99832206555887937690e-1) * r + 1.0)  # fmt: skip
-    return -n / d if q < 0.0 else n / d
+def normal(key):
+    """Return the standard normal number of a key, made of its stream from number 2 on.
+
+    A point is thrown into a layer of the ziggurat. Nearly always it lies below the next layer, hence under the curve.
+    """
+    n = 2
+    while True:
+        drawn = child(key, n)
+        layer = np.int64(drawn & LAST_LAYER)  # none of these bits is one of the number's
+        x = (2.0 * uniform(drawn) - 1.0) * EDGES[layer]
+        if abs(x) < EDGES[layer + 1]:
+            return x
+        if layer > 0:
+            low, high = math.exp(-0.5 * EDGES[layer] ** 2), math.exp(-0.5 * EDGES[layer + 1] ** 2)
+            if low + uniform(child(key, n + 1)) * (high - low) < math.exp(-0.5 * x * x):
+                return x
+        else:
+            return math.copysign(tail(child(key, n + 1)), x)
+        n += 2
 
 
 @leaf
-def gamma(shape, state):
-    """Return a Gamma variate of shape ½, or of a shape that is at least 1."""
+def tail(key):
+    """Return a standard normal number that is larger than TAIL."""
+    n = 0
+    while True:
+        beyond = -math.log(uniform(child(key, n))) / TAIL
+        if -2.0 * math.log(uniform(child(key, n + 1))) >= beyond * beyond:
+            return TAIL + beyond
+        n += 2
+
+
+@leaf
+def gamma(shape, key):
+    """Return the Gamma variate of a key, of shape ½ or of a shape that is at least 1."""
     if shape == 0.5:
-        x = normal(state)
+        x = normal(key)
         return 0.5 * x * x
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
-        x = normal(state)
+        x = normal(key)
         v = 1.0 + c * x
         if v > 0.0:
-            v, u, square = v * v * v, uniform(state), x * x
+            v, u, square = v * v * v, uniform(child(key, 0)), x * x
             if u < 1.0 - 0.0331 * square * square or math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
                 return d * v
+        key = child(key, 1)
 
 
 @leaf
-def dirichlet(shapes, state, row):
-    """Fill `row` (S,) with a draw from Dirichlet(shapes); 0 where a shape is 0.
+def variate(shape, key):
+    """Return the Gamma variate of a key; 0 where the shape is 0.
 
-    Gamma(a) = Gamma(a + 1)·U^(1/a). For small a that is in logarithms, as the number itself may be zero, and most are
-    nothing beside the largest, before Gamma(a + 1) is drawn.
+    Gamma(a) = Gamma(a + 1)·U^(1/a) for a < 1; the first factor is left out where the second is LOST.
     """
-    total, largest = 0.0, -math.inf
+    if shape >= 1.0 or shape == 0.5:
+        return gamma(shape, key)
+    if shape == 0.0:
+        return 0.0
+    power = math.exp(math.log(uniform(key)) / max(shape, SMALLEST_SHAPE))
+    return power if power < LOST else power * gamma(shape + 1.0, key)
+
+
+@leaf
+def logarithm(shape, key):
+    """Return the logarithm of that variate, which may be too small for a number of its own."""
+    if shape >= 1.0 or shape == 0.5:
+        return math.log(gamma(shape, key))
+    if shape == 0.0:
+        return -math.inf
+    return math.log(uniform(key)) / max(shape, SMALLEST_SHAPE) + math.log(gamma(shape + 1.0, key))
+
+
+@leaf
+def divide_logarithms(shapes, key, row):
+    """Fill `row` (S,) with the draw from Dirichlet(shapes) of a key, even if all its variates are tiny."""
+    largest, total = -math.inf, 0.0
     for i in range(len(row)):
-        a = shapes[i]
-        if a >= 1.0 or a == 0.5:
-            row[i] = gamma(a, state)
-            total += row[i]
-        elif a > 0.0:
-            row[i] = math.log(uniform(state)) / max(a, SMALLEST_SHAPE)
-            largest = max(largest, row[i])
-        else:
-            row[i] = 0.0
-    if largest > -math.inf:
-        shift = largest if total == 0.0 else 0.0
-        least = (largest if total == 0.0 else math.log(total)) - LOST
-        for i in range(len(row)):
-            a = shapes[i]
-            if 0.0 < a < 1.0 and a != 0.5:
-                row[i] = 0.0 if row[i] < least else math.exp(row[i] - shift) * gamma(a + 1.0, state)
-                total += row[i]
-    if total > 0.0:
-        for i in range(len(row)):
-            row[i] /= total
+        row[i] = logarithm(shapes[i], child(key, i))
+        largest = max(largest, row[i])
+    for i in range(len(row)):
+        row[i] = math.exp(row[i] - largest) if largest > -math.inf else 0.0
+        total += row[i]
+    for i in range(len(row)):
+        row[i] /= max(total, 1.0)  # 0 where no shape is positive
 
 
 @compiled
@@ -153,43 +192,51 @@ def fill_keys(seed, episode, life, keys):
 @compiled
 def fill_uniforms(key, tag, numbers):
     """Fill `numbers` (n,) with uniform ones of a key."""
-    state = np.empty(1, np.uint64)
-    state[0] = mixed(key, tag)
+    place = mixed(key, tag)
     for i in range(len(numbers)):
-        numbers[i] = uniform(state)
+        numbers[i] = uniform(child(place, i))
 
 
 @compiled
 def refresh_normals(keys, tag, before, numbers):
     """Fill row k of `numbers` (K, n) with normal ones of key k, unless it was that of `before` (K,), which follows."""
-    state = np.empty(1, np.uint64)
     for k in range(len(numbers)):
         if keys[k] != before[k]:
             before[k] = keys[k]
-            state[0] = mixed(keys[k], tag)
+            place = mixed(keys[k], tag)
             for i in range(numbers.shape[1]):
-                numbers[k, i] = normal(state)
+                numbers[k, i] = normal(child(place, i))
 
 
 @compiled
-def refresh_rows(keys, tag, parts, shapes, before, before_shapes, drawn):
-    """Fill drawn[k, r] with a draw from Dirichlet(shapes[parts[k], r]), by key k and the place r; (K, R, S).
+def refresh_rows(keys, tag, parts, shapes, before, before_shapes, variates, drawn):
+    """Fill drawn[r, :, k] with a draw from Dirichlet(shapes[parts[k], r]), by key k and the place r; (R, S, K).
 
-    What is there already is kept: where neither key and part nor the shapes have changed since `before` (K,) and
-    `before_shapes` (P, R, S), which follow.
+    Each entry has a Gamma variate of its own, by its key and its shape, in `variates` (K, R, S). What is there already
+    is kept: where neither key and part nor the shape have changed since `before` (K,) and `before_shapes` (P, R, S),
+    which follow. An episode changes one entry of each row that it visits.
     """
-    count, rows, width = drawn.shape
-    state, changed = np.empty(1, np.uint64), np.zeros(rows, np.bool_)
+    rows, width, count = drawn.shape
+    changed, moved = np.zeros(rows, np.bool_), np.empty(shapes.shape, np.bool_)
     for p in range(len(shapes)):
         for r in range(rows):
             for i in range(width):
-                changed[r] |= shapes[p, r, i] != before_shapes[p, r, i]
+                moved[p, r, i] = shapes[p, r, i] != before_shapes[p, r, i]
+                changed[r] |= moved[p, r, i]
                 before_shapes[p, r, i] = shapes[p, r, i]
     for k in range(count):
-        key = mixed(mixed(keys[k], tag), parts[k])
+        p, key = parts[k], mixed(mixed(keys[k], tag), parts[k])
         stale = key != before[k]
         before[k] = key
         for r in range(rows):
             if stale or changed[r]:
-                state[0] = mixed(key, r)
-                dirichlet(shapes[parts[k], r], state, drawn[k, r])
+                place, total = mixed(key, r), 0.0
+                for i in range(width):
+                    if stale or moved[p, r, i]:
+                        variates[k, r, i] = variate(shapes[p, r, i], child(place, i))
+                    total += variates[k, r, i]
+                if total >= SMALL:
+                    for i in range(width):
+                        drawn[r, i, k] = variates[k, r, i] / total
+                else:
+                    divide_logarithms(shapes[p, r], place, drawn[r, :, k])

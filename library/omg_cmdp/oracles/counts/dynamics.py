@@ -15,14 +15,13 @@ from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.frame import DynamicsFrame
-from omg_cmdp.oracles.losses import Examples, exponential_weights
+from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
 
-compiled = Lazy("omg_cmdp.oracles.compiled.counts")
-
+compiled, losses = Lazy("omg_cmdp.oracles.compiled.counts"), Lazy("omg_cmdp.oracles.compiled.losses")
 
 SPARSE = 1.0
 """The pseudo-counts of a row in all, by the prior for pairs that lead to few of many states."""
@@ -78,7 +77,9 @@ class _Frequencies(CountTables):
 
     def _credibility(self) -> FloatArray:
         """Return the posterior probabilities of the priors."""
-        return exponential_weights(-self.evidence, 1.0)
+        probabilities = np.empty(len(self.evidence))
+        losses.exponential_weights(-self.evidence, 1.0, probabilities)
+        return probabilities
 
     def best_loss(self) -> float:
         """Return the loss of the observed frequencies."""

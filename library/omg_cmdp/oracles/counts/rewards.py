@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.frame import RewardFrame
@@ -16,6 +17,8 @@ from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.oracles.memory import check_memory
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer
+
+compiled = Lazy("omg_cmdp.oracles.compiled.counts")
 
 
 class _RunningMeans(CountTables):
@@ -52,16 +55,15 @@ class _RunningMeans(CountTables):
         For rewards that are 0 or 1 these are mean and variance of Beta(1 + Σr, 1 + Σ(1-r)); for others the noise is
         what was seen, and less.
         """
-        examples = self.visits[table] + 2.0
-        mean, square = (self.sums[table] + 1.0) / examples, (self.squares[table] + 1.0) / examples
-        return mean, np.maximum(square - mean**2, 0.0) / (examples + 1.0)
+        mean, variance = np.empty((2, *self.visits[table].shape))
+        compiled.mean_rewards(self.visits[table], self.sums[table], self.squares[table], mean, variance)
+        return mean, variance
 
     def draws(self, table: int, streams: Streams) -> FloatArray:
         """Return means drawn from the Beta distribution with mean and variance of the posterior, for every pair."""
-        mean, variance = self._posterior(table)
-        # The total of a Beta distribution follows from its variance, m(1-m)/(total + 1).
-        total = mean * (1.0 - mean) / np.maximum(variance, 1e-300) - 1.0
-        return streams.of(table).rows(np.stack([total * mean, total * (1.0 - mean)], axis=-1))[..., 0]
+        shapes = np.empty((*self.visits[table].shape, 2))
+        compiled.beta_shapes(*self._posterior(table), shapes)
+        return streams.of(table).rows(shapes)[..., 0]
 
     def best_loss(self) -> float:
         """Return the loss of the mean reward of each pair."""

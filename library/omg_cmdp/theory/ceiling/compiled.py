@@ -62,6 +62,72 @@ def largest_gap(rewards, transitions, start, admissible, policies, probabilities
 
 
 @compiled
+def bound_known(low, high, transitions, admissible, policy, lows, highs, sure, possible):
+    """Return bounds (S,) on V* - V^π for rewards in [low, high] (K, S, A) and known `transitions` (K', S, A, S).
+
+    It does what `largest._bounded` does where there is one table of rows, and fills `sure` and `possible` alike.
+    """
+    horizon, states, actions = policy.shape
+    apart, next_apart = np.zeros((states, states)), np.empty((states, states))  # (k, l)
+    after, through = np.empty((states, actions, states)), np.empty((states, states))  # (y, b, k) and (y, k)
+    best_high, best_low, own_low = np.zeros(states), np.zeros(states), np.zeros(states)
+    top, floor = np.empty((states, actions)), np.empty((states, actions))
+    own, own_least = np.empty(states), np.empty(states)
+    for h in range(horizon - 1, -1, -1):
+        rows, chance = transitions[h % len(transitions)], policy[h]
+        most, least = high[h % len(high)], low[h % len(low)]
+        for s in range(states):
+            own[s] = own_least[s] = 0.0
+            through[s] = 0.0
+            for a in range(actions):
+                up, flat, down = most[s, a], least[s, a], least[s, a]
+                after[s, a] = 0.0
+                for i in range(states):
+                    chance_here = rows[s, a, i]
+                    if chance_here > 0.0:
+                        up += chance_here * best_high[i]
+                        flat += chance_here * best_low[i]
+                        down += chance_here * own_low[i]
+                        for k in range(states):
+                            after[s, a, k] += chance_here * apart[k, i]
+                own[s] += chance[s, a] * down
+                own_least[s] += chance[s, a] * least[s, a]
+                for k in range(states):
+                    through[s, k] += chance[s, a] * after[s, a, k]
+                top[s, a], floor[s, a] = (up, flat) if admissible[s, a] else (-np.inf, -np.inf)
+        for s in range(states):
+            best_high[s] = min(max(top[s].max(), lows[h]), highs[h])
+            own_low[s] = min(max(own[s], lows[h]), highs[h])
+        for y in range(states):
+            sure_best, count = floor[y].argmax(), 0
+            sure[h, y] = True
+            for x in range(states):
+                largest = -np.inf
+                for a in range(actions):
+                    if not admissible[x, a]:
+                        continue
+                    gain = most[x, a] - own_least[y]
+                    for k in range(states):
+                        gain += rows[x, a, k] * through[y, k]
+                    if x == y:  # one row, and one reward, where the policy does the same
+                        gain -= chance[y, a] * (most[y, a] - least[y, a])
+                        for k in range(states):
+                            gain += chance[y, a] * rows[y, a, k] * (apart[k, k] - after[y, a, k])
+                        possible[h, y, a] = top[y, a] >= floor[y, sure_best] and gain >= -TIE
+                        count += possible[h, y, a]
+                        if a != sure_best and top[y, a] > floor[y, sure_best]:
+                            sure[h, y] = False
+                    largest = max(largest, gain)
+                next_apart[x, y] = min(largest, best_high[x] - own_low[y])
+            sure[h, y] = sure[h, y] or count == 1
+            next_apart[y, y] = max(next_apart[y, y], 0.0)
+        for s in range(states):
+            best_low[s] = min(max(floor[s].max(), lows[h]), highs[h])
+        apart, next_apart = next_apart, apart
+    return np.diag(apart)
+
+
+@compiled
 def highest_means(frequencies, radii, possible, values, means):
     """Fill (J, S, A): bounds on p·V for `values` V (J, S, A, K) and all rows p near the `frequencies` (S, A, K).
 

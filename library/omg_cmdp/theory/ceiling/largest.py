@@ -43,19 +43,25 @@ def largest_loss(
     means, tables, rows = rewards.tables, transitions.tables, transitions.rows
     if means is not None and tables is not None and len(means) * len(tables) <= MOST_PAIRS:
         agreed = np.repeat(space.admissible[None], space.horizon, axis=0)
-        listed = np.ascontiguousarray(means), np.ascontiguousarray(tables)
+        listed = [np.array(each, order="C") for each in (means, tables)]  # if read-only, they are compiled for anew
         possible = np.zeros_like(agreed)
         told = np.ascontiguousarray(policies), probabilities
         most = compiled.largest_gap(*listed, *space.raw, *told, agreed, possible)
         return Loss(most, _share(np.asarray(agreed.any(axis=2)), space, rows), possible)
-    found = [_bounded(space, rewards, rows, policy, bounds) for policy in policies]
+    known = None if tables is None or len(tables) > 1 else np.array(tables[0], order="C")
+    found = [_bounded(space, rewards, rows, known, policy, bounds) for policy in policies]
     # The models that are worst for each policy may differ, so that the mean of the bounds is a bound.
     _, sure, possible = found[0]
     return Loss(float(np.dot(probabilities, [each[0] for each in found])), _share(sure, space, rows), possible)
 
 
 def _bounded(
-    space: Space, rewards: PlausibleRewards, rows: PlausibleRows, policy: FloatArray, bounds: ValueBounds
+    space: Space,
+    rewards: PlausibleRewards,
+    rows: PlausibleRows,
+    known: FloatArray | None,
+    policy: FloatArray,
+    bounds: ValueBounds,
 ) -> tuple[float, BoolArray, BoolArray]:
     """Return a bound on V* - V^π over all plausible rows, where one action is surely optimal, (H, S), and which
     actions may be, (H, S, A).
@@ -65,11 +71,15 @@ def _bounded(
         V*(x) - V^π(y) = max_a Σ_b π(b|y)·[r(x, a) - r(y, b) + Σ_k Σ_l P(k|x, a)·P(l|y, b)·(V*'(k) - V^π'(l))],
 
     and the bracket is Σ_k P(k|x, a)·(V*'(k) - V^π'(k)) if (x, a) = (y, b), which is one row and not two. What a policy
-    may gain by doing the same as π is therefore 0, however uncertain values are.
+    may gain by doing the same as π is therefore 0, however uncertain values are. `known` rows have a compiled loop.
     """
     low, high, states = rewards.low, rewards.high, np.arange(space.states)
     sure = np.empty((space.horizon, space.states), dtype=np.bool_)
     possible = np.zeros((space.horizon, *space.admissible.shape), dtype=np.bool_)
+    if known is not None and space.states <= MOST_STATES:
+        told = known, space.admissible, np.ascontiguousarray(policy), *bounds
+        lost = compiled.bound_known(np.ascontiguousarray(low), np.ascontiguousarray(high), *told, sure, possible)
+        return float(space.start @ lost), sure, possible
     best_high, best_low, own_low = np.zeros((3, space.states))
     apart = np.zeros((space.states, space.states))
     for h in reversed(range(space.horizon)):

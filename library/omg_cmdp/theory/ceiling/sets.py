@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import KEPT_CONTEXTS, Context, Keyed, context_from_json, context_to_json, keyed, unchanging
 from omg_cmdp.jit import Lazy
 from omg_cmdp.persistence import Learned, State, bounded, numbers
-from omg_cmdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import UNEXPECTED, BoolArray, FloatArray
 
 compiled = Lazy("omg_cmdp.theory.ceiling.compiled")
 
@@ -168,7 +168,7 @@ class ContextTallies:
         """Load the tallies of all contexts."""
         try:
             contexts = [context_from_json(text) for text in state["contexts"].tolist()]
-        except (AttributeError, KeyError, TypeError) as error:
+        except UNEXPECTED as error:
             raise ValueError(f"`state` must hold 'contexts' as text, got {error!r}") from error
         counts = numbers("counts", state, (len(contexts), *self._tallies.counts.shape))
         self._tallies.evidence = numbers("evidence", state, self.evidence.shape)

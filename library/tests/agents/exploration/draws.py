@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from library.tests.random_mdps import by_step, random_mdp, with_tables
+from omg_cmdp.agents.exploration import compiled
 from omg_cmdp.mdp import TabularMDP, occupancy_measure
 from omg_cmdp.planning import plan
 
@@ -48,6 +49,14 @@ def _mixed(rng, model, rewards_apart, kernels_apart):
         transitions=(1.0 - kernels_apart) * kernel + kernels_apart * other_kernel,
         rewards=(1.0 - rewards_apart) * rewards + rewards_apart * other_rewards,
     )
+
+
+def chosen_by(model, paid, moves, bounds):
+    """Return what is optimal in drawn models (K, steps, S, A, ...): actions (K, H, S), and values (K, H + 1, S)."""
+    chosen = np.full((len(paid), model.horizon, model.states), -1)
+    values = np.full((len(paid), model.horizon + 1, model.states), np.nan)
+    compiled.choose(moves, paid, model.raw[3], *bounds, chosen, values)
+    return chosen, values
 
 
 def seen_by(model, drawn, least=0.0, most=np.inf):

@@ -5,7 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-from library.tests.agents.exploration.draws import clipped_optimum, estimate, flow, pooled, promised, seen_by
+from library.tests.agents.exploration.draws import (
+    chosen_by,
+    clipped_optimum,
+    estimate,
+    flow,
+    pooled,
+    promised,
+    seen_by,
+)
 from library.tests.random_mdps import by_step, random_mdps, random_policy, with_tables
 from omg_cmdp import TabularMDP, occupancy_measure, optimal_policy, policy_value
 from omg_cmdp.agents.exploration import compiled
@@ -18,7 +26,8 @@ each_kind_of_steps = pytest.mark.parametrize("by_steps", STEPS, ids=["stationary
 def gains_of(model, paid, moves, bounds, steps=None):
     """Return what the compiled loop fills in for drawn rewards (K, steps, S, A) and kernels (K, steps, S, A, S)."""
     gains = np.full((steps or model.horizon, model.states, model.actions), np.nan)
-    compiled.fill_gains(*model.raw, paid, moves, *bounds, gains, np.empty((model.horizon, *gains.shape[1:])))
+    chosen = chosen_by(model, paid, moves, bounds)
+    compiled.fill_gains(*model.raw[:3], *chosen, gains, np.empty((model.horizon, *gains.shape[1:])))
     return gains
 
 
@@ -58,10 +67,22 @@ def test_gains_are_those_of_the_formula(by_steps, rng):
     for model, paid, moves, (least, most) in problems(rng, 25, by_steps):
         bounds, shape = value_bounds(model.horizon, (least, most)), (model.horizon, model.states, model.actions)
         gains, visits = np.full(shape, np.nan), np.full(shape, np.nan)
-        compiled.fill_gains(*model.raw, paid, moves, *bounds, gains, visits)
+        compiled.fill_gains(*model.raw[:3], *chosen_by(model, paid, moves, bounds), gains, visits)
         draws = seen_by(model, models_of(model, paid, moves), least, most)
         np.testing.assert_allclose(gains, estimate(draws), rtol=1e-9, atol=1e-13)
         np.testing.assert_allclose(visits, draws.occupancies.mean(axis=0), rtol=1e-9, atol=1e-13)
+
+
+@each_kind_of_steps
+def test_draws_side_by_side_choose_the_same_to_the_bit(by_steps, rng):
+    for model, paid, moves, returns in problems(rng, 25, by_steps):
+        moves[rng.random(moves.shape) < 0.3] = 0.0  # whatever is added up, the order is the same
+        bounds, beside = value_bounds(model.horizon, returns), (moves, paid)
+        one = chosen_by(model, paid, moves, bounds)
+        other = tuple(np.full_like(each, -1) for each in one)
+        given = (np.ascontiguousarray(np.moveaxis(each, 0, -1)) for each in beside)
+        compiled.choose_side_by_side(*given, model.raw[3], *bounds, *other)
+        assert [each.tobytes() for each in one] == [each.tobytes() for each in other]
 
 
 @each_kind_of_steps
@@ -175,7 +196,7 @@ def test_errors_on_the_way_add_up_to_what_the_mean_model_misses(by_steps, rng):
         chosen, values = np.empty(shape, np.int64), np.empty((model.horizon + 1, model.states))
         visits, errors = np.empty_like(values), np.empty(shape)
         for rewards, kernel, drawn in zip(paid, moves, models_of(model, paid, moves), strict=True):
-            compiled.best_actions(kernel, rewards, model.admissible, *bounds, chosen, values)
+            compiled.best_actions(kernel, rewards, model.raw[3], *bounds, chosen, values)
             compiled.follow(*model.raw[:3], chosen, values, visits, errors)
             policy, expected = clipped_optimum(drawn, least, most)
             np.testing.assert_array_equal(np.eye(model.actions)[chosen], policy)

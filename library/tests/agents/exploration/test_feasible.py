@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from library.tests.agents.exploration.draws import chosen_by
 from library.tests.random_mdps import random_mdps
 from omg_cmdp import occupancy_measure
 from omg_cmdp.agents.exploration import compiled, feasible
@@ -62,7 +63,7 @@ def test_budgets_that_do_not_bind_leave_the_gains_as_they_are(rng):
         paid, moves = rng.random((6, *rewards.shape)), rng.dirichlet(np.ones(model.states), (6, *transitions.shape[:3]))
         for steps in (1, model.horizon):
             gains, visits = np.empty((steps, *rewards.shape[1:])), np.empty((model.horizon, *rewards.shape[1:]))
-            compiled.fill_gains(*model.raw, paid, moves, *bounds_of(model), gains, visits)
+            compiled.fill_gains(*model.raw[:3], *chosen_by(model, paid, moves, bounds_of(model)), gains, visits)
             found = filled(model, limits, paid, moves, steps=steps)
             np.testing.assert_allclose(found[0], gains, rtol=1e-9, atol=1e-12)
             np.testing.assert_allclose(found[1], visits, rtol=1e-9, atol=1e-12)

@@ -53,7 +53,7 @@ def kernel_of(mdp, as_sparse=False):
 def tuples_of(mdp, kernel):
     table, _, _, mask = mdp.raw
     row = sparse.sparse_rows(table, mask)[0] if kernel.indptr.size else _NO_ROWS[0]
-    return tuples.reachable_tuples(kernel, row, mdp.start, mask, mdp.horizon, 1e-30)
+    return tuples.reachable_tuples(kernel, row, np.array(mdp.start), mask, mdp.horizon, 1e-30)
 
 
 def flow_matrix(mdp, index):
@@ -213,7 +213,7 @@ def program_of(problem):
     terms = np.empty((3, index.action.size))
     for table, out in zip((problem.mdp.raw[1], roots, barrier), terms, strict=True):
         tuples.gather(index, table, out)
-    return Program(kernel, index, problem.mdp.start, *terms)
+    return Program(kernel, index, np.array(problem.mdp.start), *terms)
 
 
 @pytest.mark.parametrize("make", PROBLEMS)

@@ -206,3 +206,60 @@ def test_a_narrower_range_of_returns_narrows_the_bound():
     policies, known = np.full((1, 5, 1, 2), 0.5), listed(np.ones((1, 1, 1, 2, 1)))
     assert loss(space, plausible, known, policies, returns=(0.0, 1.0)).most == 1.0
     assert loss(space, plausible, known, policies).most > 1.0
+
+
+def test_a_mixture_of_the_best_policy_with_itself_never_loses_less_than_nothing():
+    """Whichever way its shares are rounded."""
+    space, known, same = omg.Space(states=1, actions=1, horizon=1), np.ones((1, 1, 1, 1, 1)), np.ones((10, 1, 1, 1))
+    for mean in np.arange(50) / 50:
+        found = loss(space, listed(np.full((1, 1, 1, 1), mean)), listed(known), same, np.full(10, 0.1))
+        assert 0.0 <= found.most < 1e-15
+
+
+def test_beside_an_action_that_is_not_known_the_known_one_is_not_settled():
+    space, known = omg.Space(states=1, actions=2, horizon=1), listed(np.ones((1, 1, 1, 2, 1)))
+    plausible, first = PlausibleRewards(np.array([[[0.5, 0.0]]]), np.array([[[0.5, 1.0]]])), np.array([[[[1.0, 0.0]]]])
+    for rows in (known, known._replace(tables=None)):
+        found = loss(space, plausible, rows, first)
+        assert (found.most, found.settled) == (0.5, 0.0)
+
+
+TIES = pytest.mark.parametrize(
+    ("ahead", "tied"), [(0.2, False), (2 * largest.compiled.TIE, False), (largest.compiled.TIE, True)]
+)
+
+
+@TIES
+def test_of_a_list_what_is_worse_by_no_more_than_a_tie_is_plausible(ahead, tied):
+    space, known = omg.Space(states=1, actions=2, horizon=1), np.ones((1, 1, 1, 2, 1))
+    found = loss(space, listed(np.array([[[[ahead, 0.0]]]])), listed(known), np.array([[[[1.0, 0.0]]]]))
+    assert found.plausible.tolist() == [[[True, tied]]]
+
+
+@TIES
+def test_what_every_action_earns_later_cannot_make_up_for_less_now(ahead, tied):
+    """State 1 pays anything in [0, 1], whichever action led there."""
+    space = omg.Space(states=2, actions=2, horizon=2, admissible=np.array([[True, True], [True, False]]))
+    onwards, first = np.zeros((1, 1, 2, 2, 2)), np.zeros((1, 2, 2, 2))
+    onwards[..., 1] = first[..., 0] = 1.0
+    low, high = np.array([[[[ahead, 0.0], [paid, 0.0]]] for paid in (0.0, 1.0)])
+    for rows in (listed(onwards), listed(onwards)._replace(tables=None)):
+        found = loss(space, PlausibleRewards(low, high), rows, first)
+        assert (found.most, found.settled) == (0.0, 0.5 if tied else 1.0)
+        assert found.plausible[0, 0].tolist() == [True, tied]
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_known_rows_have_the_bound_of_any_rows(rng, number):
+    rng = np.random.default_rng([number, int(rng.integers(1 << 30))])
+    space = random_space(rng)
+    rewards, transitions = random_lists(rng, space, 1)
+    low, high = rewards[0] * rng.random(), rewards[0] + (1.0 - rewards[0]) * rng.random(rewards[0].shape)
+    policies, box, known = random_policies(rng, space), PlausibleRewards(low, high), listed(transitions)
+    returns = (space.horizon * 0.4 * rng.random(), space.horizon * rng.uniform(0.4, 1.0))
+    compiled, plain = (
+        loss(space, box, rows, policies, returns=returns) for rows in (known, known._replace(tables=None))
+    )
+    assert compiled.most == pytest.approx(plain.most, abs=1e-12)
+    assert compiled.settled == plain.settled
+    assert np.array_equal(compiled.plausible, plain.plausible)

@@ -68,6 +68,14 @@ def test_no_row_nearby_has_a_higher_mean(rng):
             assert row @ values <= bound + 1e-12 * np.abs(values).max()
 
 
+@pytest.mark.parametrize("shift", [-1e6, 1e6])
+def test_adding_a_constant_to_values_adds_it_to_the_highest_mean(rng, shift):
+    for radius in 10.0 ** rng.uniform(-3.0, 1.0, 20):
+        frequencies, values = rng.dirichlet(np.ones(3)), rng.random(3)
+        found, moved = (highest_mean(frequencies, radius, v, v.max(), np.ptp(v)) for v in (values, values + shift))
+        assert moved == pytest.approx(found + shift, rel=0.0, abs=1e-6)
+
+
 def test_what_was_never_seen_may_be_anything_possible():
     means, possible = np.empty((1, 1, 1)), np.array([[[True, True, False]]])
     highest_means(np.zeros((1, 1, 3)), np.full((1, 1), np.inf), possible, np.array([[[[0.2, 0.7, 0.9]]]]), means)
@@ -115,13 +123,15 @@ def test_finite_classes_keep_the_truth_and_lose_the_rest(rng):
     assert left < 1.2 * runs
 
 
-def test_a_certain_outcome_that_fails_refutes_a_function_at_once():
-    tables = np.array([1.0, 0.5]).reshape(2, 1, 1)
-    versions = ListedFunctions(lambda context: tables, DELTA, of_rewards=True)
-    versions.learn(ANY, seen([0], [1.0]))
-    assert len(versions.plausible(ANY).tables) == 2
-    versions.learn(ANY, seen([0], [0.0]))
-    assert versions.plausible(ANY).tables.tolist() == [[[[0.5]]]]
+@pytest.mark.parametrize("of_rewards", [True, False])
+@pytest.mark.parametrize("sure", [0, 1])
+def test_a_certain_outcome_that_fails_refutes_a_function_at_once(of_rewards, sure):
+    chances = np.array([float(sure), 0.5]).reshape(2, 1, 1)
+    tables = chances if of_rewards else np.stack([1.0 - chances, chances], axis=-1)
+    versions = ListedFunctions(lambda context: tables, DELTA, of_rewards=of_rewards)
+    for outcome, left in ((sure, tables), (1 - sure, tables[1:])):
+        versions.learn(ANY, seen([0], [float(outcome) if of_rewards else outcome]))
+        assert np.array_equal(versions.plausible(ANY).tables[:, 0], left)
 
 
 def test_a_class_without_the_truth_is_refuted(rng):

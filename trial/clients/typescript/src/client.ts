@@ -28,7 +28,7 @@ export class UnreachableError extends Error {
 }
 
 /** Sends a request, as `fetch` does. */
-export type Send = (url: string, init: { method: string; headers: Record<string, string>; body: string; signal: AbortSignal }) => Promise<Response>;
+export type Send = (url: string, init: { method: string; headers: Record<string, string>; body: string; redirect: "error"; signal: AbortSignal }) => Promise<Response>;
 
 export interface Options {
   /** Where calls survive a crash of the app; in memory, if left out. */
@@ -136,12 +136,12 @@ export class Client {
     return this.outbox.refused().map(({ path, body, refusal }) => ({ path, body, refusal: refusal ?? "" }));
   }
 
-  /** Go on with a service whose log is older than what was seen, after the team has decided to. */
+  /**
+   * Go on with a service whose log is older than what was seen, after the team has decided to. Numbers of episodes may have
+   * become those of other people: what waits is set aside, see `refused`. Open the episodes that are under way again.
+   */
   trust(): Promise<void> {
-    return this.inTurn(async () => {
-      this.outbox.seen = null;
-      await this.outbox.save();
-    });
+    return this.inTurn(() => this.outbox.trust());
   }
 
   /** One call at a time: their order is part of what they say. */
@@ -221,7 +221,7 @@ export class Client {
     const stop = new AbortController();
     const timer = setTimeout(() => stop.abort(), 1000 * this.timeout);
     try {
-      const sent = { method: "POST", headers, body: JSON.stringify(call.body), signal: stop.signal };
+      const sent = { method: "POST", headers, body: JSON.stringify(call.body), redirect: "error" as const, signal: stop.signal };
       const response = await this.fetch(this.url + call.path, sent);
       // The body is read while the timer runs.
       return new Response(await response.text(), { status: response.status, headers: response.headers });

@@ -90,6 +90,14 @@ export class Outbox {
     await this.save();
   }
 
+  /** Forget the last event that was seen, and the episodes: a number may be that of another person's by now. */
+  async trust(): Promise<void> {
+    this.content.seen = null;
+    this.content.episodes = {};
+    for (const each of this.content.calls.filter((call) => call.waits)) each.refusal ??= "it waited when events were lost: its episode may be another person's now";
+    await this.save();
+  }
+
   refused(): QueuedCall[] {
     return this.content.calls.filter((each) => each.refusal);
   }

@@ -1,7 +1,10 @@
 // The client against a real service (OMG_TRIAL_URL, OMG_TRIAL_TOKEN), with a network that fails when it is told to.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFile, mkdtemp, stat } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -94,6 +97,15 @@ test("calls that are made at once are sent one after the other", async () => {
   assert.deepEqual(events, [...events].sort((one, other) => one - other));
 });
 
+test("a redirect is not followed: a call names a person", async () => {
+  const elsewhere = createServer((_, answer) => answer.writeHead(307, { Location: `${url}/v1/episodes` }).end()).listen(0);
+  await once(elsewhere, "listening");
+  const { port } = elsewhere.address() as AddressInfo;
+  elsewhere.unref();
+  const client = await Client.connect(`http://127.0.0.1:${port}`, token, { patience: 0.05, timeout: 60 });
+  await assert.rejects(client.open(somebody()), UnreachableError);
+});
+
 test("a refusal is thrown, and one that waited is set aside", async () => {
   const { network, client } = await made();
   const { episode } = await client.open(somebody());
@@ -112,5 +124,6 @@ test("a service without an event that was seen is not believed", async () => {
   const { episode } = { episode: 1, ...(await client.open(somebody()).catch(() => ({}))) };
   await assert.rejects(client.report(episode, { step: 0, reward: 1 }), OlderLogError);
   await client.trust();
+  assert.deepEqual(client.refused().map((each) => each.body.reward), [1]);
   await assert.rejects(client.report(999999, { step: 0, reward: 1 }), /there is no episode/);
 });
