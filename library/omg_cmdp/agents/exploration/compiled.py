@@ -173,12 +173,13 @@ def follow(transitions, rewards, start, chosen, values, visits, errors):
         visits[0, s] = start[s]
     for h in range(horizon):
         k, r = h % transitions.shape[0], h % rewards.shape[0]
+        ahead, after = values[h + 1], visits[h + 1]
         for s in range(states):
             errors[h, s] = 0.0
             if visits[h, s] > 0.0:
-                a = chosen[h, s]
-                expected = rewards[r, s, a]
+                mass, expected, row = visits[h, s], rewards[r, s, chosen[h, s]], transitions[k, s, chosen[h, s]]
                 for j in range(states):
-                    expected += transitions[k, s, a, j] * values[h + 1, j]
-                    visits[h + 1, j] += visits[h, s] * transitions[k, s, a, j]
+                    expected += row[j] * ahead[j]
+                for j in range(states):
+                    after[j] += mass * row[j]
                 errors[h, s] = values[h, s] - expected
